@@ -1,0 +1,125 @@
+-- lease 1.0: the table that holds the leases, the sequence of their tokens, and
+-- the functions. Run by CREATE EXTENSION only.
+\echo Use "CREATE EXTENSION lease" to load this file. \quit
+
+-- Every function and operator that this script calls is named with its schema,
+-- and every object is made by a bare CREATE: it fails where somebody has made
+-- one of that name before, and adopts nothing.
+
+CREATE TABLE dist_lock (
+    name          text COLLATE "C" NOT NULL
+                  CHECK (pg_catalog.octet_length(name) OPERATOR(pg_catalog.>=) 1
+                     AND pg_catalog.octet_length(name) OPERATOR(pg_catalog.<=) 255),
+    owner         text COLLATE "C"
+                  CHECK (pg_catalog.octet_length(owner) OPERATOR(pg_catalog.>=) 1
+                     AND pg_catalog.octet_length(owner) OPERATOR(pg_catalog.<=) 255),
+    expiry        timestamptz,
+    token         bigint NOT NULL,
+    granted_to    text COLLATE "C",
+    acquired_at   timestamptz,
+    renewed_at    timestamptz,
+    ttl           interval,
+    session_pid   integer,
+    session_start timestamptz,
+    grants        bigint NOT NULL DEFAULT 0,
+    takeovers     bigint NOT NULL DEFAULT 0,
+    min_margin    interval,
+    last_owner    text COLLATE "C",
+    last_end      text COLLATE "C",
+    PRIMARY KEY (name)
+)
+USING heap
+WITH (
+    -- Half of every page and more is room for the next version of its rows, so
+    -- that renewing all of them in one transaction stays HOT.
+    fillfactor = 40,
+    -- Giving the table's tail back to the system would lock everybody out.
+    vacuum_truncate = off,
+    -- Dead rows come with calls, not with the size of the table.
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 5000
+);
+
+REVOKE ALL ON TABLE dist_lock FROM PUBLIC;
+
+COMMENT ON TABLE dist_lock IS 'The leases, a row each. Read it through the functions of the extension "lease"; a row made or changed by hand is honoured.';
+COMMENT ON COLUMN dist_lock.name IS 'Name of the lease, 1 to 255 bytes, compared byte by byte.';
+COMMENT ON COLUMN dist_lock.owner IS 'Owner of the tenure that runs or ran last; NULL once it was released or broken.';
+COMMENT ON COLUMN dist_lock.expiry IS 'With an owner: the tenure is live before this instant. Without: nobody gets the lease before this instant. NULL: anybody may take it.';
+COMMENT ON COLUMN dist_lock.token IS 'Fencing token of the last tenure; rises with each tenure.';
+COMMENT ON COLUMN dist_lock.granted_to IS 'Role that the last tenure was granted to; NULL (rows made by hand) binds it to no role.';
+COMMENT ON COLUMN dist_lock.acquired_at IS 'When the last tenure began.';
+COMMENT ON COLUMN dist_lock.renewed_at IS 'When the last tenure was last renewed; at first, when it began.';
+COMMENT ON COLUMN dist_lock.ttl IS 'Time to live that the last grant or renewal asked for.';
+COMMENT ON COLUMN dist_lock.session_pid IS 'Process ID of the session that the tenure is bound to, if any.';
+COMMENT ON COLUMN dist_lock.session_start IS 'When that session began: process IDs come back.';
+COMMENT ON COLUMN dist_lock.grants IS 'How many tenures of this lease were granted.';
+COMMENT ON COLUMN dist_lock.takeovers IS 'How many of them followed a tenure that had expired: its holder died or was too slow.';
+COMMENT ON COLUMN dist_lock.min_margin IS 'The least time that was left at a renewal of the last tenure; NULL before its first.';
+COMMENT ON COLUMN dist_lock.last_owner IS 'Owner of the last tenure that ended and was seen to end.';
+COMMENT ON COLUMN dist_lock.last_end IS 'How that tenure ended: released, expired or broken.';
+
+-- The tokens. It starts at the clock, in microseconds since 1970, so that an
+-- extension dropped and made again, or a table restored into a new database,
+-- goes on above every token ever given. It is kept out of dumps for the same
+-- reason: a restored sequence would be set back.
+CREATE SEQUENCE dist_lock_token AS bigint CACHE 1;
+REVOKE ALL ON SEQUENCE dist_lock_token FROM PUBLIC;
+COMMENT ON SEQUENCE dist_lock_token IS 'The fencing tokens of all leases. Never set it back.';
+
+SELECT pg_catalog.setval('dist_lock_token'::pg_catalog.regclass,
+    (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+        OPERATOR(pg_catalog.*) 1000000.0::pg_catalog.float8)::pg_catalog.int8);
+
+SELECT pg_catalog.pg_extension_config_dump('dist_lock'::pg_catalog.regclass, '');
+
+-- The cost is high so that a planner calls these after every cheaper filter of
+-- a query: a lease taken for a row that the next filter drops helps nobody.
+
+CREATE FUNCTION lease_try(name text, owner text, ttl interval)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_try'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_try(text, text, interval) IS
+'Takes the lease "name" for "owner" until "ttl" from now, if nobody holds it; if that owner holds it already, sets its expiry to "ttl" from now and keeps the token. Never waits for another owner. Returns whether the owner holds it.';
+
+CREATE FUNCTION lease_try_any(names text[], owner text, ttl interval)
+RETURNS text
+AS 'MODULE_PATHNAME', 'lease_try_any'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_try_any(text[], text, interval) IS
+'Takes one of several interchangeable leases: the one that "owner" holds already (its expiry is set to "ttl" from now), else the first that is free. Returns its name, or NULL if all are busy.';
+
+CREATE FUNCTION lease_renew(name text, owner text, ttl interval, token bigint DEFAULT NULL)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_renew'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_renew(text, text, interval, bigint) IS
+'Sets the expiry of the tenure that "owner" holds (the very one with "token", if given) to "ttl" from now. Returns false if it is not held any more: an expired tenure is lost, even if nobody else took it.';
+
+CREATE FUNCTION lease_renew_all(names text[], owner text, ttl interval)
+RETURNS text[]
+AS 'MODULE_PATHNAME', 'lease_renew_all'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_renew_all(text[], text, interval) IS
+'Renews all of these leases that "owner" holds, in one transaction. Returns the names renewed, in the order given, each once.';
+
+CREATE FUNCTION lease_release(name text, owner text, keep interval DEFAULT NULL, token bigint DEFAULT NULL)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_release'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_release(text, text, interval, bigint) IS
+'Ends the tenure that "owner" holds (the very one with "token", if given). With "keep", nobody gets the lease before that long after it was acquired. Returns false, with a warning that says why, if there was nothing to end.';
+
+CREATE FUNCTION lease_token(name text, owner text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lease_token'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_token(text, text) IS
+'The fencing token of the lease "name" if "owner" holds it at this moment, else NULL.';

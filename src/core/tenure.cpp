@@ -1,0 +1,116 @@
+#include "tenure.hpp"
+
+#include <limits>
+#include <type_traits>
+
+namespace lease {
+
+// Rows and claims live on the stack of functions that the server may leave by longjmp.
+static_assert(std::is_trivially_destructible_v<Row>);
+static_assert(std::is_trivially_destructible_v<Claim>);
+
+namespace {
+
+std::int64_t one_more(std::int64_t count) noexcept {
+    return count == std::numeric_limits<std::int64_t>::max() ? count : count + 1;
+}
+
+bool is_last_tenure_of(const Row &row, const Claim &claim) noexcept {
+    return row.owner && *row.owner == claim.owner && (!claim.token || *claim.token == row.token);
+}
+
+} // namespace
+
+State state_at(const Row *row, Usec now) noexcept {
+    if (row == nullptr || !row->expiry || *row->expiry <= now)
+        return State::takeable;
+    return row->owner ? State::held : State::cooling;
+}
+
+Standing standing_at(const Row *row, const Claim &claim, Usec now) noexcept {
+    if (state_at(row, now) != State::held)
+        return row != nullptr && row->expiry && is_last_tenure_of(*row, claim) ? Standing::expired
+                                                                              : Standing::not_held;
+    if (*row->owner != claim.owner)
+        return Standing::held_by_other;
+    if (!is_last_tenure_of(*row, claim))
+        return Standing::other_tenure;
+    return claim.entitled ? Standing::holder : Standing::other_role;
+}
+
+std::optional<Usec> instant_after(Usec now, Usec length) noexcept {
+    Usec instant = 0;
+    if (__builtin_add_overflow(now, length, &instant) || instant >= timestamp_end)
+        return std::nullopt;
+    return instant;
+}
+
+std::optional<std::int64_t> least_next_token(const Row *row) noexcept {
+    if (row == nullptr)
+        return 1;
+    if (row->token == std::numeric_limits<std::int64_t>::max())
+        return std::nullopt;
+    return row->token + 1;
+}
+
+Row granted(const Row *row, std::string_view owner, std::string_view role, Usec ttl, Usec expiry,
+            std::int64_t token, Usec now) noexcept {
+    Row next;
+    if (row != nullptr) {
+        next = *row;
+        if (row->owner && row->expiry) {
+            next.last_owner = row->owner;
+            next.last_end = Ending::expired;
+            next.takeovers = one_more(row->takeovers);
+        }
+    }
+    next.owner = owner;
+    next.expiry = expiry;
+    next.token = token;
+    next.granted_to = role;
+    next.acquired_at = now;
+    next.renewed_at = now;
+    next.ttl = ttl;
+    next.session_pid.reset();
+    next.session_start.reset();
+    next.grants = one_more(next.grants);
+    next.min_margin.reset();
+    return next;
+}
+
+Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept {
+    Row next = row;
+    // An infinite expiry, made by hand, leaves no margin to speak of.
+    if (*row.expiry < timestamp_end) {
+        const Usec margin = *row.expiry - now;
+        if (!row.min_margin || margin < *row.min_margin)
+            next.min_margin = margin;
+    }
+    next.expiry = expiry;
+    next.renewed_at = now;
+    next.ttl = ttl;
+    return next;
+}
+
+Row ended(const Row &row, Ending how, Usec free_from) noexcept {
+    Row next = row;
+    next.last_owner = row.owner;
+    next.last_end = how;
+    next.owner.reset();
+    next.expiry = free_from;
+    next.session_pid.reset();
+    next.session_start.reset();
+    return next;
+}
+
+std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep,
+                                       Usec now) noexcept {
+    if (!keep)
+        return now;
+    const std::optional<Usec> kept_until = instant_after(row.acquired_at.value_or(now), *keep);
+    if (!kept_until)
+        return std::nullopt;
+    return *kept_until > now ? *kept_until : now;
+}
+
+} // namespace lease
