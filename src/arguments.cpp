@@ -1,5 +1,7 @@
 #include "arguments.hpp"
 
+#include "settings.hpp"
+
 namespace lease {
 
 namespace {
@@ -49,6 +51,13 @@ void refuse_duration(DurationError error, const char *what) {
     }
 }
 
+void refuse_beyond_max_ttl(Usec length, const char *what) {
+    if (max_ttl() > 0 && length > max_ttl())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("%s is longer than \"lease.max_ttl\" allows", what),
+                        errdetail("The most is %.3f s.", (double)max_ttl() / 1000000.0)));
+}
+
 IntervalFields interval_fields(Datum datum) {
     const Interval *value = DatumGetIntervalP(datum);
     return {value->month, value->day, value->time};
@@ -65,6 +74,7 @@ Usec ttl_argument(FunctionCallInfo fcinfo, int number) {
     refuse_null(fcinfo, number, "ttl");
     const Duration ttl = ttl_from(interval_fields(PG_GETARG_DATUM(number)));
     refuse_duration(ttl.error, "ttl");
+    refuse_beyond_max_ttl(ttl.usec, "ttl");
     return ttl.usec;
 }
 
@@ -73,7 +83,20 @@ std::optional<Usec> keep_argument(FunctionCallInfo fcinfo, int number) {
         return std::nullopt;
     const Duration keep = keep_from(interval_fields(PG_GETARG_DATUM(number)));
     refuse_duration(keep.error, "keep");
+    refuse_beyond_max_ttl(keep.usec, "keep");
     return keep.usec;
+}
+
+Usec wait_argument(FunctionCallInfo fcinfo, int number, const char *what) {
+    refuse_null(fcinfo, number, what);
+    const Duration wait = wait_from(interval_fields(PG_GETARG_DATUM(number)));
+    refuse_duration(wait.error, what);
+    return wait.usec;
+}
+
+std::int64_t required_token_argument(FunctionCallInfo fcinfo, int number) {
+    refuse_null(fcinfo, number, "token");
+    return PG_GETARG_INT64(number);
 }
 
 std::optional<std::int64_t> token_argument(FunctionCallInfo fcinfo, int number) {

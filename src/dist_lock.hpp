@@ -28,13 +28,25 @@ Look find_surely(Table &table, std::string_view name);
 // Whether a row of this name exists that has not committed yet.
 bool is_being_inserted(Table &table, std::string_view name);
 
+// The token that the row had before this transaction, by the snapshot that a
+// REPEATABLE READ or SERIALIZABLE transaction keeps; nothing if there was no row.
+std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name);
+
 void let_go(Look &look);
 
 enum class Locking { locked, busy, changed };
 
-// Locks the row against other changes (not against foreign keys), without
-// waiting, and reads it again. Keeps RowExclusiveLock on the table if it did.
-Locking lock_row(Table &table, Look &look);
+// Locks the row against other changes (not against foreign keys, but for the
+// exclusive mode), without waiting, and reads it again. Keeps RowExclusiveLock on
+// the table if it did.
+Locking lock_row(Table &table, Look &look, LockTupleMode mode = LockTupleNoKeyExclusive);
+
+// The transactions that lock or change the row, ended ones and our own among them.
+struct Lockers {
+    int count;
+    MultiXactMember *members;
+};
+Lockers lockers_of(const Look &look);
 
 // Lets the look go and waits for the transactions that keep its row busy, at
 // most until `deadline` if one is given. Locks nothing itself: look again after it.

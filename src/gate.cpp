@@ -38,12 +38,17 @@ LOCKTAG sequence_tag() {
     return tag_of(0, 0, kind_sequence);
 }
 
-bool try_exclusive(const LOCKTAG &tag) {
-    return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+bool is_gate(const LOCKTAG &tag) {
+    return tag.locktag_type == LOCKTAG_ADVISORY && tag.locktag_field1 == MyDatabaseId &&
+           tag.locktag_field4 == kind_gate;
 }
 
-void take_exclusive(const LOCKTAG &tag) {
-    LockAcquire(&tag, ExclusiveLock, false, false);
+bool try_lock(const LOCKTAG &tag, LOCKMODE mode) {
+    return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void take_lock(const LOCKTAG &tag, LOCKMODE mode) {
+    LockAcquire(&tag, mode, false, false);
 }
 
 void give_back(const LOCKTAG &tag, LOCKMODE mode) {

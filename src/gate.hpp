@@ -16,11 +16,18 @@ namespace lease {
 LOCKTAG gate_tag(std::string_view name);
 LOCKTAG sequence_tag(); // who moves the sequence of the tokens up
 
-// Takes it if nobody holds it in any mode. Never waits.
-bool try_exclusive(const LOCKTAG &tag);
+// Whether a lock in the lock manager is a gate of this database.
+bool is_gate(const LOCKTAG &tag);
+
+// Fences share the gate; a new tenure, a release and a break want it alone.
+constexpr LOCKMODE gate_shared = RowShareLock;
+constexpr LOCKMODE gate_alone = ExclusiveLock;
+
+// Takes it if nobody holds it in a mode that conflicts. Never waits.
+bool try_lock(const LOCKTAG &tag, LOCKMODE mode);
 
 // Takes it, waiting. Errors: 55P03 by lock_timeout, 40P01, 57014.
-void take_exclusive(const LOCKTAG &tag);
+void take_lock(const LOCKTAG &tag, LOCKMODE mode);
 
 // Gives it back before the end of the transaction.
 void give_back(const LOCKTAG &tag, LOCKMODE mode);

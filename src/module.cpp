@@ -1,6 +1,8 @@
 // What the server calls when it loads the library.
 
 #include "durability.hpp"
+#include "fence.hpp"
+#include "settings.hpp"
 #include "table.hpp"
 
 #pragma GCC visibility push(default)
@@ -18,4 +20,6 @@ void _PG_init();
 void _PG_init() {
     lease::watch_catalog_changes();
     lease::watch_transactions();
+    lease::watch_fences();
+    lease::define_settings();
 }

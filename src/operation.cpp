@@ -1,30 +1,15 @@
 #include "operation.hpp"
 
 #include "durability.hpp"
+#include "fence.hpp"
 #include "gate.hpp"
+#include "reasons.hpp"
 #include "tokens.hpp"
 #include "wait.hpp"
 
 namespace lease {
 
 namespace {
-
-// Whether the current user has the privileges of the role that the tenure was granted to.
-bool is_entitled(const Row &row) {
-    if (!row.granted_to) // made by hand: bound to no role
-        return true;
-    const Oid user = GetUserId();
-    const Oid role = get_role_oid(pnstrdup(row.granted_to->data(), row.granted_to->size()), true);
-    return OidIsValid(role) ? has_privs_of_role(user, role) : superuser_arg(user);
-}
-
-Standing standing_of(const Look &look, const Claim &claim, Usec now) {
-    const Row *row = look.row_if_any();
-    Standing standing = standing_at(row, claim, now);
-    if (standing == Standing::holder && !is_entitled(*row))
-        standing = Standing::other_role;
-    return standing;
-}
 
 Usec expiry_after(Usec now, Usec ttl) {
     const std::optional<Usec> expiry = instant_after(now, ttl);
@@ -39,21 +24,21 @@ void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now)
     change(table, name, look, extended(look.row, ttl, expiry_after(now, ttl), now));
 }
 
-void end_by_release(Table &table, std::string_view name, Look &look, std::optional<Usec> keep,
-                    Usec now) {
-    const std::optional<Usec> free_from = free_after_release(look.row, keep, now);
-    if (!free_from)
-        ereport(ERROR, (errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("keep is out of range"),
-                        errdetail("It leads beyond the last timestamp.")));
-    if (*free_from > *look.row.expiry)
-        require_durable_commit();
-    change(table, name, look, ended(look.row, Ending::released, *free_from));
-}
-
 Row new_tenure(const Table &table, const Row *row, std::string_view owner, Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     const std::string_view role = GetUserNameFromId(GetUserId(), false);
-    return granted(row, owner, role, ttl, expiry, draw_token(table, row), now);
+    const std::int64_t token = draw_token(table, row);
+    note_own_grant(token);
+    return granted(row, owner, role, ttl, expiry, token, now);
+}
+
+// A holder died or was too slow: whoever runs the server wants to know.
+void log_takeover(std::string_view name, const Row &row, Usec now) {
+    if (row.owner && row.expiry)
+        ereport(LOG_SERVER_ONLY,
+                (errmsg("lease \"%s\" is taken over, its last tenure expired%s",
+                        pnstrdup(name.data(), name.size()), since(row.expiry, now)),
+                 errdetail_internal("%s", tenure_in_words(row))));
 }
 
 enum class Grant { granted, refused, look_again };
@@ -80,17 +65,18 @@ Grant take_behind_gate(Table &table, std::string_view name, Look &look, std::str
     if (state_at(&look.row, now) != State::takeable) // the clock was set back
         return Grant::refused;
     require_durable_commit();
+    log_takeover(name, look.row, now);
     change(table, name, look, new_tenure(table, &look.row, owner, ttl, now));
     return Grant::granted;
 }
 
 Grant take(Table &table, std::string_view name, Look &look, std::string_view owner, Usec ttl) {
     const LOCKTAG gate = gate_tag(name);
-    if (!try_exclusive(gate))
+    if (!try_lock(gate, gate_alone))
         return Grant::refused;
     const Grant grant = take_behind_gate(table, name, look, owner, ttl);
     if (grant != Grant::granted)
-        give_back(gate, ExclusiveLock);
+        give_back(gate, gate_alone);
     return grant;
 }
 
@@ -111,35 +97,23 @@ bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
     return standing_of(look, claim, *now) == Standing::holder;
 }
 
-// One attempt of a release at a tenure that `claim` was seen to hold. False: look again.
-bool release_behind_gate(Table &table, std::string_view name, Look &look, const Claim &claim,
-                         std::optional<Usec> keep) {
-    const LOCKTAG gate = gate_tag(name);
-    if (!try_exclusive(gate)) {
-        let_go(look); // no pin over a wait
-        take_exclusive(gate);
-        look = find_surely(table, name);
-        if (standing_of(look, claim, read_clock()) != Standing::holder) {
-            give_back(gate, ExclusiveLock);
-            return false;
-        }
-    }
-    begin_forgettable_write();
-    const Locking locking = lock_row(table, look);
-    const Usec now = read_clock();
-    if (locking == Locking::locked && standing_of(look, claim, now) == Standing::holder) {
-        end_by_release(table, name, look, keep, now);
-        end_forgettable_write();
+} // namespace
+
+bool is_entitled(const Row &row) {
+    if (!row.granted_to) // made by hand: bound to no role
         return true;
-    }
-    // Nobody waits for a row behind a gate: who holds the row may be about to ask for the gate.
-    give_back(gate, ExclusiveLock);
-    if (locking == Locking::busy)
-        wait_for_lockers(look, std::nullopt);
-    return false;
+    const Oid user = GetUserId();
+    const Oid role = get_role_oid(pnstrdup(row.granted_to->data(), row.granted_to->size()), true);
+    return OidIsValid(role) ? has_privs_of_role(user, role) : superuser_arg(user);
 }
 
-} // namespace
+Standing standing_of(const Look &look, const Claim &claim, Usec now) {
+    const Row *row = look.row_if_any();
+    Standing standing = standing_at(row, claim, now);
+    if (standing == Standing::holder && !is_entitled(*row))
+        standing = Standing::other_role;
+    return standing;
+}
 
 bool try_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl) {
     const Claim claim{owner, std::nullopt, true};
@@ -190,18 +164,6 @@ Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec
             extend(table, name, answer.look, ttl, answer.now);
             return answer;
         }
-        let_go(answer.look);
-    }
-}
-
-Answer release_lease(Table &table, std::string_view name, const Claim &claim,
-                     std::optional<Usec> keep) {
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        Answer answer = look_at_lease(table, name, claim);
-        if (answer.standing != Standing::holder ||
-            release_behind_gate(table, name, answer.look, claim, keep))
-            return answer;
         let_go(answer.look);
     }
 }

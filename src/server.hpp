@@ -18,6 +18,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "access/subtrans.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -32,15 +33,19 @@ extern "C" {
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
@@ -71,6 +76,20 @@ inline Oid primary_key_of(Relation relation) {
 #else
     return RelationGetPrimaryKeyIndex(relation);
 #endif
+}
+
+// The process of a virtual transaction; 0: it has gone, or is a prepared one.
+inline int pid_of(const VirtualTransactionId &transaction) {
+#if PG_VERSION_NUM >= 170000
+    const PGPROC *proc = transaction.procNumber == INVALID_PROC_NUMBER
+                             ? nullptr
+                             : ProcNumberGetProc(transaction.procNumber);
+#else
+    const PGPROC *proc = transaction.backendId == InvalidBackendId
+                             ? nullptr
+                             : BackendIdGetProc(transaction.backendId);
+#endif
+    return proc == nullptr ? 0 : proc->pid;
 }
 
 // Which indexes want an entry for the new version of a row.
