@@ -140,6 +140,20 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION lease_fenced() IS
 'Trigger, with the name of a lease as its argument: the table can only be written by a transaction that has passed lease_fence() on that lease.';
 
+CREATE PROCEDURE lease_acquire(name text, owner text, ttl interval, wait interval DEFAULT NULL, INOUT token bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'lease_acquire'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE lease_acquire(text, text, interval, interval, bigint) IS
+'Waits its turn for the lease "name", first come first served, at most "wait" (NULL: for ever), and takes it for "owner" until "ttl" from the grant. Returns the token, or NULL if the time was up. An owner that holds it gets its token at once, extended.';
+
+CREATE PROCEDURE lease_watch(name text, known bigint, wait interval DEFAULT NULL, INOUT token bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'lease_watch'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE lease_watch(text, bigint, interval, bigint) IS
+'Waits until the live token of the lease "name" is another than "known" (NULL: nobody holds it), at most "wait" (NULL: for ever). Returns the live token, NULL if nobody holds the lease, or "known" if the time was up.';
+
 -- What an administrator does to other people's leases.
 
 CREATE FUNCTION lease_break(name text)
@@ -175,7 +189,7 @@ SELECT a.name,
        a.pid,
        a.kind,
        CASE WHEN a.kind OPERATOR(pg_catalog.=) 'acquire'
-            THEN pg_catalog.row_number() OVER (PARTITION BY a.name, a.kind ORDER BY a.waits_since, a.pid)
+            THEN pg_catalog.row_number() OVER (PARTITION BY a.name, a.kind ORDER BY a.waits_since NULLS FIRST, a.pid)
        END AS position,
        COALESCE(a.waits_since, s.xact_start) AS since
 FROM lease_activity() AS a

@@ -6,8 +6,6 @@ namespace lease {
 
 namespace {
 
-constexpr size_t longest_text = 255; // bytes
-
 void refuse_null(FunctionCallInfo fcinfo, int number, const char *what) {
     if (PG_ARGISNULL(number))
         ereport(ERROR,
@@ -20,10 +18,10 @@ std::string_view checked_text(Datum datum, const char *what) {
     if (view.empty())
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", what)));
-    if (view.size() > longest_text)
+    if (view.size() > longest_name)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is too long", what),
-                 errdetail("It has %zu bytes; %zu is the most.", view.size(), longest_text)));
+                 errdetail("It has %zu bytes; %zu is the most.", view.size(), longest_name)));
     return view;
 }
 

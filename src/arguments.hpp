@@ -3,10 +3,7 @@
 #ifndef LEASE_ARGUMENTS_HPP
 #define LEASE_ARGUMENTS_HPP
 
-#include "core/duration.hpp"
-
-#include <optional>
-#include <string_view>
+#include "core/tenure.hpp"
 
 #include "server.hpp"
 

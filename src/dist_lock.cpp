@@ -2,7 +2,6 @@
 
 #include "hints.hpp"
 #include "version.hpp"
-#include "wait.hpp"
 
 namespace lease {
 
@@ -115,7 +114,7 @@ Look find_surely(Table &table, std::string_view name) {
         return look;
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
-    const Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
     if (find_by_index(table, name, snapshot, look))
         read_row(table, look);
     UnregisterSnapshot(snapshot);
@@ -196,15 +195,13 @@ Lockers lockers_of(const Look &look) {
     return {1, member};
 }
 
-void wait_for_lockers(Look &look, std::optional<Usec> deadline) {
-    const Lockers lockers = lockers_of(look);
-    // A pin held over a wait could hold vacuum up, which no deadlock detector would see.
-    let_go(look);
+void wait_for_lockers(const Lockers &lockers, const Patience &patience) {
     for (int i = 0; i < lockers.count; i++) {
         const MultiXactMember &locker = lockers.members[i];
         if (locker.status != MultiXactStatusForKeyShare &&
-            !TransactionIdIsCurrentTransactionId(locker.xid))
-            wait_for_transaction(locker.xid, deadline);
+            !TransactionIdIsCurrentTransactionId(locker.xid) &&
+            !wait_for_transaction(locker.xid, patience))
+            return;
     }
 }
 

@@ -5,6 +5,7 @@
 #define LEASE_DIST_LOCK_HPP
 
 #include "row.hpp"
+#include "wait.hpp"
 
 namespace lease {
 
@@ -48,10 +49,10 @@ struct Lockers {
 };
 Lockers lockers_of(const Look &look);
 
-// Lets the look go and waits for the transactions that keep its row busy, at
-// most until `deadline` if one is given. Locks nothing itself: look again after it.
-// Errors: 55P03 by lock_timeout, 40P01, 57014.
-void wait_for_lockers(Look &look, std::optional<Usec> deadline);
+// Waits for them to end, as long as the patience lasts. Locks nothing itself: look
+// again after it. Hold no look meanwhile: a pin could hold vacuum up, which no
+// deadlock detector would see. Errors: 55P03, 40P01, 57014.
+void wait_for_lockers(const Lockers &lockers, const Patience &patience);
 
 // Changes a locked row, and lets the look go.
 void change(Table &table, std::string_view name, Look &look, const Row &next);

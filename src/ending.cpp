@@ -4,6 +4,7 @@
 #include "gate.hpp"
 #include "reasons.hpp"
 #include "wait.hpp"
+#include "wake.hpp"
 
 namespace lease {
 
@@ -33,6 +34,7 @@ void end_now(Table &table, std::string_view name, Look &look, const Ender &ender
                 (errmsg("lease \"%s\" was broken by role \"%s\"",
                         pnstrdup(name.data(), name.size()), GetUserNameFromId(GetUserId(), false)),
                  errdetail_internal("%s", tenure_in_words(look.row))));
+    wake_at_commit(gate_tag(name));
     change(table, name, look, ended(look.row, ender.how, *free_from));
 }
 
@@ -43,11 +45,12 @@ void name_the_fences(std::string_view name, const LOCKTAG &gate) {
     StringInfoData pids;
     initStringInfo(&pids);
     for (int i = 0; i < count; i++) {
-        const int pid = server::pid_of(holders[i]);
-        if (pid != 0)
-            appendStringInfo(&pids, "%s%d", pids.len > 0 ? ", " : "", pid);
+        const char *separator = pids.len > 0 ? ", " : "";
+        const PGPROC *process = server::process_of(holders[i]);
+        if (process != nullptr)
+            appendStringInfo(&pids, "%s%d", separator, process->pid);
         else
-            appendStringInfo(&pids, "%sa prepared transaction", pids.len > 0 ? ", " : "");
+            appendStringInfo(&pids, "%sa prepared transaction", separator);
     }
     if (count > 0)
         ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
@@ -79,8 +82,11 @@ bool end_behind_gate(Table &table, std::string_view name, Look &look, const Ende
     }
     // Nobody waits for a row behind a gate: who holds the row may be about to ask for the gate.
     give_back(gate, gate_alone);
-    if (locking == Locking::busy)
-        wait_for_lockers(look, std::nullopt);
+    if (locking == Locking::busy) {
+        const Lockers lockers = lockers_of(look);
+        let_go(look);
+        wait_for_lockers(lockers, {std::nullopt, true});
+    }
     return false;
 }
 

@@ -110,7 +110,7 @@ Datum lease_try(PG_FUNCTION_ARGS) {
     const Usec ttl = ttl_argument(fcinfo, 2);
 
     Table table = open_for_writing(fcinfo, "lease_try()");
-    const bool held = try_lease(table, name, owner, ttl);
+    const bool held = try_lease(table, name, owner, ttl).has_value();
     close_table(table);
     PG_RETURN_BOOL(held);
 }

@@ -30,11 +30,17 @@ struct Uses {
     bool anybody_writes; // somebody has the table open for writing
 };
 
-// What a lock on a gate means.
 const char *kind_of(const LockInstanceData &lock) {
-    const LOCKMASK mask =
-        lock.holdMask | (lock.waitLockMode != NoLock ? LOCKBIT_ON(lock.waitLockMode) : (LOCKMASK)0);
-    return mask & LOCKBIT_ON(gate_alone) ? "busy" : "fence";
+    switch (use_of(lock.locktag)) {
+    case TagUse::queue:
+        return "acquire";
+    case TagUse::watch:
+        return "watch";
+    default:
+        break;
+    }
+    const bool alone = (lock.holdMask & LOCKBIT_ON(gate_alone)) || lock.waitLockMode == gate_alone;
+    return alone ? "busy" : "fence";
 }
 
 bool is_write_lock(const LockInstanceData &lock, Oid table) {
@@ -49,7 +55,7 @@ Uses uses_in_lock_manager(Oid table) {
     for (int i = 0; i < locks->nelements; i++) {
         const LockInstanceData &lock = locks->locks[i];
         found.anybody_writes |= is_write_lock(lock, table);
-        if (is_gate(lock.locktag))
+        if (use_of(lock.locktag) != TagUse::none)
             found.uses[found.count++] = {lock.locktag, kind_of(lock), lock.pid,
                                          lock.waitLockMode != NoLock ? lock.waitStart : 0, false};
     }
@@ -66,7 +72,7 @@ void put_use(ReturnSetInfo *result, Datum name, const Use &use) {
 
 bool is_used_by(const Uses &uses, const LOCKTAG &gate, int pid) {
     for (int i = 0; i < uses.count; i++)
-        if (uses.uses[i].pid == pid && memcmp(&uses.uses[i].tag, &gate, sizeof(gate)) == 0)
+        if (uses.uses[i].pid == pid && is_same_lease(uses.uses[i].tag, gate))
             return true;
     return false;
 }
@@ -89,7 +95,7 @@ void put_users_of(ReturnSetInfo *result, Table &table, Uses &uses, HeapTuple see
 
     for (int i = 0; i < uses.count; i++) {
         Use &use = uses.uses[i];
-        if (!use.named && memcmp(&use.tag, &gate, sizeof(gate)) == 0) {
+        if (!use.named && is_same_lease(use.tag, gate)) {
             put_use(result, name, use);
             use.named = true;
         }

@@ -4,6 +4,7 @@
 #include "fence.hpp"
 #include "settings.hpp"
 #include "table.hpp"
+#include "wake.hpp"
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -21,5 +22,6 @@ void _PG_init() {
     lease::watch_catalog_changes();
     lease::watch_transactions();
     lease::watch_fences();
+    lease::watch_commits();
     lease::define_settings();
 }

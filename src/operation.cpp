@@ -6,6 +6,7 @@
 #include "reasons.hpp"
 #include "tokens.hpp"
 #include "wait.hpp"
+#include "wake.hpp"
 
 namespace lease {
 
@@ -20,8 +21,11 @@ Usec expiry_after(Usec now, Usec ttl) {
 }
 
 void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now) {
+    const Usec expiry = expiry_after(now, ttl);
     require_durable_commit();
-    change(table, name, look, extended(look.row, ttl, expiry_after(now, ttl), now));
+    if (expiry < *look.row.expiry)
+        wake_at_commit(gate_tag(name));
+    change(table, name, look, extended(look.row, ttl, expiry, now));
 }
 
 Row new_tenure(const Table &table, const Row *row, std::string_view owner, Usec ttl, Usec now) {
@@ -41,43 +45,63 @@ void log_takeover(std::string_view name, const Row &row, Usec now) {
                  errdetail_internal("%s", tenure_in_words(row))));
 }
 
-enum class Grant { granted, refused, look_again };
+// Inserts the row of the new tenure, behind the gate.
+Attempt insert_tenure(Table &table, std::string_view name, std::string_view owner, Usec ttl) {
+    if (is_being_inserted(table, name))
+        return {Verdict::busy, 0, 0, {}};
+    require_durable_commit();
+    const Row next = new_tenure(table, nullptr, owner, ttl, read_clock());
+    for (int attempts = 0; attempts < 10; attempts++) {
+        if (insert(table, name, next))
+            return {Verdict::held, next.token, 0, {}};
+        Look look = find(table, name);
+        const bool exists = look.row_if_any() != nullptr;
+        let_go(look);
+        if (exists)
+            return {Verdict::look_again, 0, 0, {}};
+    }
+    ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+                    errmsg("the new row of a lease was suppressed"),
+                    errhint("Look for triggers and rules on \"dist_lock\".")));
+    pg_unreachable();
+}
 
 // The lease was seen to be takeable, and its gate is held.
-Grant take_behind_gate(Table &table, std::string_view name, Look &look, std::string_view owner,
-                       Usec ttl) {
-    if (look.row_if_any() == nullptr) {
-        if (is_being_inserted(table, name))
-            return Grant::refused;
-        require_durable_commit();
-        const Row next = new_tenure(table, nullptr, owner, ttl, read_clock());
-        return insert(table, name, next) ? Grant::granted : Grant::look_again;
-    }
+Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::string_view owner,
+                         Usec ttl) {
+    if (look.row_if_any() == nullptr)
+        return insert_tenure(table, name, owner, ttl);
     switch (lock_row(table, look)) {
     case Locking::busy:
-        return Grant::refused;
+        return {Verdict::row_busy, 0, 0, lockers_of(look)};
     case Locking::changed:
-        return Grant::look_again;
+        return {Verdict::look_again, 0, 0, {}};
     case Locking::locked:
         break;
     }
     const Usec now = read_clock();
     if (state_at(&look.row, now) != State::takeable) // the clock was set back
-        return Grant::refused;
+        return {Verdict::busy, 0, 0, {}};
     require_durable_commit();
     log_takeover(name, look.row, now);
-    change(table, name, look, new_tenure(table, &look.row, owner, ttl, now));
-    return Grant::granted;
+    const Row next = new_tenure(table, &look.row, owner, ttl, now);
+    change(table, name, look, next);
+    return {Verdict::held, next.token, 0, {}};
 }
 
-Grant take(Table &table, std::string_view name, Look &look, std::string_view owner, Usec ttl) {
+Attempt take(Table &table, std::string_view name, Look &look, std::string_view owner, Usec ttl,
+             Turn turn) {
     const LOCKTAG gate = gate_tag(name);
+    if (turn == Turn::unknown && somebody_queues(gate))
+        return {Verdict::busy, 0, 0, {}};
     if (!try_lock(gate, gate_alone))
-        return Grant::refused;
-    const Grant grant = take_behind_gate(table, name, look, owner, ttl);
-    if (grant != Grant::granted)
+        return {Verdict::gate_busy, 0, 0, {}};
+    const Attempt attempt = take_behind_gate(table, name, look, owner, ttl);
+    if (attempt.verdict == Verdict::held)
+        wake_at_commit(gate);
+    else
         give_back(gate, gate_alone);
-    return grant;
+    return attempt;
 }
 
 // Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
@@ -85,9 +109,12 @@ Grant take(Table &table, std::string_view name, Look &look, std::string_view own
 bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
                    std::optional<Usec> deadline) {
     switch (lock_row(table, look)) {
-    case Locking::busy:
-        wait_for_lockers(look, deadline);
+    case Locking::busy: {
+        const Lockers lockers = lockers_of(look);
+        let_go(look); // no pin over a wait
+        wait_for_lockers(lockers, {deadline, true});
         return false;
+    }
     case Locking::changed:
         return false;
     case Locking::locked:
@@ -115,36 +142,37 @@ Standing standing_of(const Look &look, const Claim &claim, Usec now) {
     return standing;
 }
 
-bool try_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl) {
+Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
+                      Turn turn) {
     const Claim claim{owner, std::nullopt, true};
-    for (int lost_inserts = 0;;) {
+    Look look = find(table, name);
+    Usec now = read_clock();
+    const State state = state_at(look.row_if_any(), now);
+    Attempt attempt{Verdict::busy, 0, 0, {}};
+    if (state == State::takeable) {
+        attempt = take(table, name, look, owner, ttl, turn);
+    } else if (state == State::held && standing_of(look, claim, now) == Standing::holder) {
+        attempt.verdict = Verdict::look_again;
+        if (lock_held_row(table, look, claim, &now, look.row.expiry)) {
+            attempt = {Verdict::held, look.row.token, 0, {}};
+            extend(table, name, look, ttl, now);
+        }
+    } else {
+        attempt.until = *look.row.expiry;
+    }
+    let_go(look);
+    return attempt;
+}
+
+std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::string_view owner,
+                                      Usec ttl) {
+    for (;;) {
         CHECK_FOR_INTERRUPTS();
-        Look look = find(table, name);
-        Usec now = read_clock();
-        if (state_at(look.row_if_any(), now) == State::held) {
-            const bool own = standing_of(look, claim, now) == Standing::holder;
-            if (own && lock_held_row(table, look, claim, &now, look.row.expiry)) {
-                extend(table, name, look, ttl, now);
-                return true;
-            }
-            let_go(look);
-            if (!own)
-                return false;
-            continue;
-        }
-        if (state_at(look.row_if_any(), now) == State::cooling) {
-            let_go(look);
-            return false;
-        }
-        const bool had_row = look.row_if_any() != nullptr;
-        const Grant grant = take(table, name, look, owner, ttl);
-        let_go(look);
-        if (grant != Grant::look_again)
-            return grant == Grant::granted;
-        if (!had_row && ++lost_inserts > 9)
-            ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-                            errmsg("the new row of a lease was suppressed"),
-                            errhint("Look for triggers and rules on \"dist_lock\".")));
+        const Attempt attempt = attempt_lease(table, name, owner, ttl, Turn::unknown);
+        if (attempt.verdict == Verdict::held)
+            return attempt.token;
+        if (attempt.verdict != Verdict::look_again)
+            return std::nullopt;
     }
 }
 

@@ -9,8 +9,32 @@
 
 namespace lease {
 
-// Takes the lease, or extends the tenure that the owner holds. False: not now.
-bool try_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl);
+// Takes the lease, or extends the tenure that the owner holds; returns its token.
+// Nothing: not now, somebody holds it, is busy on it or queues for it.
+std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::string_view owner,
+                                      Usec ttl);
+
+// What one attempt came to, and for what to wait if it did not get the lease.
+enum class Verdict : std::uint8_t {
+    held,       // with this token
+    busy,       // until this instant, or (0) until a row is there
+    gate_busy,  // takeable, but transactions are open behind its gate
+    row_busy,   // takeable, but these transactions have its row
+    look_again, // somebody was faster
+};
+struct Attempt {
+    Verdict verdict;
+    std::int64_t token;
+    Usec until;
+    Lockers lockers;
+};
+
+// Whether it is the caller's turn, or has to give way to who queues.
+enum class Turn : std::uint8_t { unknown, head };
+
+// Looks once, and takes the lease or extends the owner's tenure if that is possible.
+Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
+                      Turn turn);
 
 // What the owner is to the lease, after a step that wants it to be the holder:
 // `holder` if the step was done, else why not, with the row that says so in `look`

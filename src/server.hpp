@@ -37,6 +37,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/bufmgr.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
@@ -56,6 +57,7 @@ extern "C" {
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 }
 
 namespace lease::server {
@@ -78,18 +80,28 @@ inline Oid primary_key_of(Relation relation) {
 #endif
 }
 
-// The process of a virtual transaction; 0: it has gone, or is a prepared one.
-inline int pid_of(const VirtualTransactionId &transaction) {
+// The process of a virtual transaction; null: it has gone, or is a prepared one.
+inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #if PG_VERSION_NUM >= 170000
-    const PGPROC *proc = transaction.procNumber == INVALID_PROC_NUMBER
-                             ? nullptr
-                             : ProcNumberGetProc(transaction.procNumber);
+    return transaction.procNumber == INVALID_PROC_NUMBER
+               ? nullptr
+               : ProcNumberGetProc(transaction.procNumber);
 #else
-    const PGPROC *proc = transaction.backendId == InvalidBackendId
-                             ? nullptr
-                             : BackendIdGetProc(transaction.backendId);
+    return transaction.backendId == InvalidBackendId ? nullptr
+                                                     : BackendIdGetProc(transaction.backendId);
 #endif
-    return proc == nullptr ? 0 : proc->pid;
+}
+
+// What pg_stat_activity shows of who sleeps until a lease changes hands; 17 can name it.
+inline uint32 queue_wait_event() {
+#if PG_VERSION_NUM >= 170000
+    static uint32 event = 0;
+    if (event == 0)
+        event = WaitEventExtensionNew("LeaseQueue");
+    return event;
+#else
+    return PG_WAIT_EXTENSION;
+#endif
 }
 
 // Which indexes want an entry for the new version of a row.

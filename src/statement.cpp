@@ -43,9 +43,11 @@ std::uint64_t run_as_owner(Statement &statement, Relation table, const char *tex
     if (SPI_connect() != SPI_OK_CONNECT)
         elog(ERROR, "SPI_connect failed");
     prepare(statement, text, parameters);
-    // A snapshot of this moment: under REPEATABLE READ too, a row committed a moment ago counts.
+    // A snapshot of this moment, and not the transaction's: under REPEATABLE READ too, a row
+    // committed a moment ago counts, and who waits keeps none.
     const int result = SPI_execute_snapshot(statement.plan, parameters.values, parameters.nulls,
-                                            GetLatestSnapshot(), InvalidSnapshot, false, true, 0);
+                                            GetCatalogSnapshot(RelationGetRelid(table)),
+                                            InvalidSnapshot, false, true, 0);
     if (result < 0)
         elog(ERROR, "SPI_execute_snapshot failed: %s", SPI_result_code_string(result));
     const std::uint64_t changed = SPI_processed;
