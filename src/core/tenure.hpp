@@ -48,7 +48,7 @@ enum class State : std::uint8_t {
 struct Claim {
     std::string_view owner;
     std::optional<std::int64_t> token; // if given, it means that very tenure
-    bool entitled = true; // has the privileges of the role that the row was granted to
+    bool entitled = true;              // has the privileges of the role that the row was granted to
 };
 
 // What the claimant is to the lease. All but `holder` say why it is not that.
@@ -72,7 +72,8 @@ std::optional<Usec> instant_after(Usec now, Usec length) noexcept;
 std::optional<std::int64_t> least_next_token(const Row *row) noexcept;
 
 // The next rows. The caller has checked that the step is allowed at `now`:
-// granted() wants a takeable lease, the others the holder's standing.
+// granted() wants a takeable lease, extended() the holder's standing, ended() a
+// lease that is held or cooling; of a cooling one, how its last tenure ended stays.
 Row granted(const Row *row, std::string_view owner, std::string_view role, Usec ttl, Usec expiry,
             std::int64_t token, Usec now) noexcept;
 Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept;
@@ -80,8 +81,7 @@ Row ended(const Row &row, Ending how, Usec free_from) noexcept;
 
 // When others may take a lease that is released at `now` and was to be kept
 // from them for `keep` since it was acquired; nothing if no timestamp can name it.
-std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep,
-                                       Usec now) noexcept;
+std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep, Usec now) noexcept;
 
 } // namespace lease
 
