@@ -9,6 +9,7 @@
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
@@ -19,7 +20,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors
+BY_HARNESS = demo test test-majors lint
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
