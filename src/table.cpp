@@ -131,6 +131,12 @@ void close_table(Table &table) {
     table_close(table.heap, AccessShareLock);
 }
 
+Relation open_session_index(const Table &table) {
+    if (!OidIsValid(table.sessions))
+        altered("Its index \"dist_lock_session\" is gone.");
+    return index_open(table.sessions, AccessShareLock);
+}
+
 Relation primary_key(Table &table) {
     if (table.index != nullptr)
         return table.index;
