@@ -90,8 +90,7 @@ SELECT ttl, outcome(format('SELECT lease_try(''ttl'', ''a'', %L)', ttl)) FROM (V
     ('107000000 days'), ('106000000 days'), ('2562047788 hours'), ('106000000 days 2562047788 hours'),
     ('nonsense')) v (ttl);
 SELECT count(*) AS rows_made FROM dist_lock WHERE name = 'ttl';
-SELECT ttl, outcome(format('SELECT lease_try(%L, ''a'', %L)', 'ttl ' || ttl, ttl)),
-       (SELECT expiry - acquired_at FROM dist_lock WHERE name = 'ttl ' || v.ttl) FROM (VALUES
+SELECT ttl, outcome(format('SELECT lease_try(%L, ''a'', %L)', 'ttl ' || ttl, ttl)) FROM (VALUES
     ('1 us'), ('0.4 s'), ('1 day'), ('1 day -23:59:59.9'), ('-1 day +25:00'), ('36500 days'), ('2 years -24 mon +1 s')) v (ttl);
 SELECT name, expiry - acquired_at FROM dist_lock WHERE name LIKE 'ttl %' ORDER BY acquired_at;
 SELECT call, outcome('SELECT ' || call) FROM (VALUES
@@ -104,7 +103,7 @@ SELECT call, outcome('SELECT ' || call) FROM (VALUES
     ('lease_renew(''held'', ''b'', ''1 month'')'),
     ('lease_renew(''unknown'', ''b'', ''0'')'),
     ('lease_renew(''held'', ''a'', ''2000000000 days'')'),
-    ('lease_renew(''held'', ''a'', ''106700000 days'')'),
+    ('lease_renew(''held'', ''a'', ''2562047788 hours'')'),
     ('lease_renew_all(ARRAY[''held''], ''a'', ''0'')'),
     ('lease_renew_all(''{}'', ''a'', ''-1 s'')'),
     ('lease_renew_all(ARRAY[''held''], ''a'', ''1 month'')'),
@@ -120,7 +119,7 @@ SELECT call, outcome('SELECT ' || call) FROM (VALUES
     ('lease_release(''held'', ''b'', ''1 mon -29 days'')'),
     ('lease_release(''unknown'', ''b'', ''-1 s'')'),
     ('lease_release(''held'', ''a'', ''2000000000 days'')'),
-    ('lease_release(''held'', ''a'', ''106700000 days'')')) v (call);
+    ('lease_release(''held'', ''a'', ''2562047788 hours'')')) v (call);
 SELECT lease_renew('held', 'a', '1 h') AS still_held;
 SELECT lease_release('held', 'a', '0'), lease_try('held', 'a', '1 h');
 

@@ -94,7 +94,7 @@ BEGIN
         COMMIT;
         UPDATE dist_lock SET expiry = clock_timestamp() WHERE owner IN ('w3', 'w6') OR owner LIKE 'slot%';
         COMMIT;
-        PERFORM brin_summarize_new_values('by_expiry_brin');
+        PERFORM brin_summarize_new_values(to_regclass('by_expiry_brin')) WHERE to_regclass('by_expiry_brin') IS NOT NULL;
         COMMIT;
         UPDATE dist_lock SET owner = NULL, expiry = NULL WHERE owner IS NOT NULL AND expiry > clock_timestamp();
         COMMIT;
@@ -141,7 +141,7 @@ SELECT differences();
 SELECT damage();
 DROP INDEX one_each;
 
--- An index whose expression fails, and one that is not valid.
+-- An index whose expression fails.
 CREATE FUNCTION picky(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
     IF $1 = 'refused' THEN

@@ -2,10 +2,14 @@
 CREATE EXTENSION lease;
 CREATE FUNCTION all_right() RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN lease_token('job', 'a') IS NOT NULL AND lease_renew('job', 'a', '1 h') AND lease_try('job', 'a', '1 h') AND NOT lease_try('job', 'b', '1 h')
+    -- A statement each, for what the first one made is seen from the second on.
+    IF lease_token('job', 'a') IS NOT NULL AND lease_renew('job', 'a', '1 h') AND lease_try('job', 'a', '1 h') AND NOT lease_try('job', 'b', '1 h')
        AND lease_renew_all(ARRAY['job', 'n1'], 'a', '1 h') = ARRAY['job'] AND lease_try_any(ARRAY['job', 'n2'], 'a', '1 h') = 'job'
        AND lease_try('new', 'a', '1 h') AND lease_release('new', 'a') AND lease_try('new', 'b', '1 h') AND lease_release('new', 'b')
-       AND (SELECT count(*) = 1 FROM dist_lock WHERE name = 'job') AND (SELECT count(*) = 1 FROM dist_lock WHERE name = 'new');
+    THEN
+        RETURN (SELECT count(*) = 2 FROM dist_lock WHERE name IN ('job', 'new'));
+    END IF;
+    RETURN false;
 END $$;
 SELECT lease_try('job', 'a', '1 h');
 SELECT all_right();
@@ -37,6 +41,11 @@ SELECT all_right();
 DROP INDEX CONCURRENTLY more;
 SELECT all_right();
 CREATE STATISTICS correlated ON owner, token FROM dist_lock;
+SELECT all_right();
+
+DISCARD ALL;
+SELECT all_right();
+DISCARD PLANS;
 SELECT all_right();
 
 -- A column more: what stands in it stays, over renewals, releases and grants.

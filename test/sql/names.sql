@@ -21,7 +21,7 @@ SELECT hashtextextended('btkVlgA&z0iF', 0) = hashtextextended('job', 0) AS same_
 
 -- As a name.
 SELECT count(*) FILTER (WHERE lease_try(name, 'me', '1 h')) = count(*) AS all_taken FROM names;
-SELECT why FROM names n WHERE NOT EXISTS (SELECT FROM dist_lock d WHERE d.name::bytea = n.name::bytea);
+SELECT why FROM names n WHERE NOT EXISTS (SELECT FROM dist_lock d WHERE d.name = n.name);
 SELECT (SELECT count(*) FROM dist_lock) = count(*) AS all_there FROM names;
 SELECT count(DISTINCT lease_token(name, 'me')) = count(*) AS tokens_differ FROM names;
 SELECT count(*) FILTER (WHERE lease_try(name, 'you', '1 h')) AS taken_twice FROM names;
@@ -39,10 +39,10 @@ BEGIN
     IF NOT lease_try('owned', mine, '1 h') THEN
         RETURN 'not granted';
     END IF;
-    IF (SELECT owner::bytea <> mine::bytea FROM dist_lock WHERE name = 'owned') THEN
+    IF (SELECT owner <> mine FROM dist_lock WHERE name = 'owned') THEN
         RETURN 'changed';
     END IF;
-    FOR other IN SELECT name FROM names WHERE name::bytea <> mine::bytea LOOP
+    FOR other IN SELECT name FROM names WHERE name <> mine LOOP
         IF lease_try('owned', other, '1 h') OR lease_renew('owned', other, '1 h')
            OR lease_token('owned', other) IS NOT NULL OR lease_release('owned', other) THEN
             RETURN 'taken for another';
@@ -52,7 +52,7 @@ BEGIN
             AND lease_token('owned', mine) IS NOT NULL AND lease_release('owned', mine)) THEN
         RETURN 'not known again';
     END IF;
-    IF (SELECT last_owner::bytea <> mine::bytea FROM dist_lock WHERE name = 'owned') THEN
+    IF (SELECT last_owner <> mine FROM dist_lock WHERE name = 'owned') THEN
         RETURN 'changed at its end';
     END IF;
     RETURN 'right';
@@ -71,7 +71,10 @@ SELECT n, pg_column_compression(name) IS NOT NULL AS compressed, octet_length(na
 SELECT pg_relation_size(reltoastrelid) > 0 AS out_of_line FROM pg_class WHERE oid = 'stored'::regclass;
 CREATE FUNCTION outcome(stored) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN lease_try($1.name, $1.owner, '1 h') AND lease_renew($1.name, $1.owner, '1 h')
+    IF NOT lease_try($1.name, $1.owner, '1 h') THEN
+        RETURN 'not granted';
+    END IF;
+    RETURN lease_renew($1.name, $1.owner, '1 h')
        AND lease_renew_all(ARRAY[$1.name], $1.owner, '1 h') = ARRAY[$1.name]
        AND lease_try_any(ARRAY[$1.name], $1.owner, '1 h') = $1.name
        AND lease_token($1.name, $1.owner) IS NOT NULL

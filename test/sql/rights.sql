@@ -81,6 +81,16 @@ SELECT outcome('SELECT lease_try(''who2'', ''a'', ''0'')'), current_user;
 SELECT outcome('SELECT 1 FROM dist_lock');
 RESET ROLE;
 
+-- After an error in the midst of it, too.
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = 'LQ001'; END $$;
+CREATE TRIGGER refuse BEFORE INSERT ON dist_lock FOR EACH ROW EXECUTE FUNCTION refuse();
+SET ROLE regress_lease_two;
+SELECT outcome('SELECT lease_try(''who2'', ''a'', ''1 h'')'), current_user, outcome('SELECT 1 FROM dist_lock');
+SELECT lease_try('who', 'a', '1 h'), current_user;
+RESET ROLE;
+DROP TRIGGER refuse ON dist_lock;
+DROP FUNCTION refuse();
+
 -- A trigger on the insert runs as the owner of the table, and may not get out.
 CREATE TABLE inserted (who name, allowed boolean);
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -111,16 +121,18 @@ SELECT lease_try('rls', 'a', '1 h'), lease_renew('rls', 'a', '1 h'), lease_try('
 RESET ROLE;
 ALTER TABLE dist_lock DISABLE ROW LEVEL SECURITY;
 
--- The table belongs to a role that is no superuser; forced row security lets it
--- insert nothing.
+-- The table belongs to a role that is no superuser.
 ALTER TABLE dist_lock OWNER TO regress_lease_two;
 ALTER SEQUENCE dist_lock_token OWNER TO regress_lease_two;
 SET ROLE regress_lease_one;
 SELECT lease_try('owned', 'a', '1 h'), lease_renew('owned', 'a', '1 h'), lease_release('owned', 'a'), lease_try('owned', 'b', '1 h');
 RESET ROLE;
+-- Row security that is forced on it: updates go on, and an insert either goes on
+-- or is an error.
 ALTER TABLE dist_lock ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 SET ROLE regress_lease_one;
-SELECT outcome('SELECT lease_try(''forced'', ''a'', ''1 h'')'), lease_renew('owned', 'b', '1 h'), lease_token('owned', 'b') IS NOT NULL AS token, lease_try('owned', 'a', '1 h');
+SELECT lease_renew('owned', 'b', '1 h'), lease_token('owned', 'b') IS NOT NULL AS token, lease_try('owned', 'a', '1 h'),
+       outcome('SELECT lease_try(''forced'', ''a'', ''1 h'')') IN ('true', '42501') AS insert;
 RESET ROLE;
 ALTER TABLE dist_lock DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
 

@@ -18,8 +18,10 @@ EXECUTE take;
 CREATE FUNCTION take() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RETURN lease_home.lease_try('job', 'a', '1 h'); END $$;
 SELECT take();
 DROP EXTENSION lease;
+\set VERBOSITY sqlstate
 EXECUTE take;
 SELECT take();
+\set VERBOSITY default
 CREATE EXTENSION lease SCHEMA lease_home;
 EXECUTE take;
 SELECT take();
@@ -60,9 +62,11 @@ CREATE TABLE lease_home.dist_lock (LIKE lease_home2.dist_lock INCLUDING ALL);
 SELECT lease_home2.lease_try('job4', 'c', '1 h'), lease_home2.lease_release('job', 'c');
 SELECT count(*) FROM lease_home.dist_lock;
 DROP EXTENSION lease;
-DROP SCHEMA lease_home, lease_home2 CASCADE;
+DROP TABLE lease_home.dist_lock;
+DROP SCHEMA lease_home, lease_home2;
 
 -- It adopts nothing that it finds.
+\set VERBOSITY sqlstate
 CREATE SCHEMA taken;
 CREATE TABLE taken.dist_lock (name text PRIMARY KEY);
 CREATE EXTENSION lease SCHEMA taken;
@@ -76,6 +80,7 @@ DROP FUNCTION taken.lease_try(text, text, interval);
 CREATE FUNCTION taken.lease_token(text, text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 CREATE EXTENSION lease SCHEMA taken;
 DROP FUNCTION taken.lease_token(text, text);
+\set VERBOSITY default
 SELECT count(*) FROM pg_class WHERE relnamespace = 'taken'::regnamespace;
 DROP SCHEMA taken;
 
@@ -160,7 +165,9 @@ CREATE TEMP TABLE pg_extension (LIKE pg_catalog.pg_extension);
 
 SET search_path = pg_temp, hostile, pg_catalog, lease_home;
 -- The trap works.
+\set VERBOSITY terse
 SELECT 'a'::pg_catalog.text = 'b'::pg_catalog.text;
+\set VERBOSITY default
 SELECT lease_home.lease_try('path', 'a', '1 h') AS a, lease_home.lease_try('path', 'b', '1 h') AS b,
        lease_home.lease_try('path', 'a', '1 h') AS a;
 SELECT lease_home.lease_renew('path', 'a', '2 h'), lease_home.lease_renew('path', 'a', '2 h', 1) AS wrong_token,

@@ -101,9 +101,9 @@ SELECT count(DISTINCT lease_token(n, 'a')) FROM (SELECT 'many' || i AS n FROM ge
  WHERE lease_try(n, 'a', '1 min');
 
 -- Token and answer in one round trip.
-SELECT lease_token('once', 'me') = (SELECT token FROM dist_lock WHERE name = 'once') AS got
- WHERE lease_try('once', 'me', '30 s');
-SELECT lease_token('once', 'me') IS NOT NULL AS got WHERE lease_try('once', 'me', '30 s');
+SELECT lease_token('once', 'me') AS got WHERE lease_try('once', 'me', '30 s') \gset
+SELECT :got = token AS of_the_row FROM dist_lock WHERE name = 'once';
+SELECT lease_token('once', 'me') = :got AS same WHERE lease_try('once', 'me', '30 s');
 SELECT lease_token('once', 'you') IS NOT NULL AS got WHERE lease_try('once', 'you', '30 s');
 
 DROP TABLE token_seen;

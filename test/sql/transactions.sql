@@ -196,6 +196,26 @@ SELECT lease_try('sync2', 'a', '1 h');
 ROLLBACK;
 SHOW synchronous_commit;
 
+-- A row that the transaction itself has locked.
+SELECT lease_try('locked', 'a', '1 h'), lease_try('locked free', 'a', '1 h'), lease_release('locked free', 'a');
+BEGIN;
+SELECT name FROM dist_lock WHERE name LIKE 'locked%' ORDER BY name FOR UPDATE;
+SELECT lease_renew('locked', 'a', '1 h'), lease_try('locked', 'a', '1 h'), lease_try('locked free', 'b', '1 h'), lease_release('locked', 'a'), lease_try('locked', 'b', '1 h');
+COMMIT;
+BEGIN;
+SELECT name FROM dist_lock WHERE name = 'locked' FOR KEY SHARE;
+SAVEPOINT s;
+SELECT name FROM dist_lock WHERE name = 'locked' FOR UPDATE;
+SELECT lease_renew('locked', 'b', '2 h');
+ROLLBACK TO s;
+SELECT lease_renew('locked', 'b', '3 h');
+SAVEPOINT s;
+SELECT name FROM dist_lock WHERE name = 'locked' FOR SHARE;
+RELEASE s;
+SELECT lease_renew('locked', 'b', '4 h'), lease_release('locked', 'b'), lease_try('locked', 'a', '5 h');
+COMMIT;
+SELECT owner, ttl, grants FROM dist_lock WHERE name = 'locked';
+
 -- A cursor that goes on.
 BEGIN;
 DECLARE c CURSOR FOR SELECT lease_try('cursor' || i, 'a', '1 h') FROM generate_series(1, 100) i;

@@ -33,7 +33,7 @@ SELECT lease_try('job2', 'b', '1 min');
 SELECT lease_try('Job', 'b', '1 min');
 
 -- At its expiry a lease is free, and the next tenure is a takeover.
-SELECT lease_try('short', 'a', '100 ms');
+SELECT lease_try('short', 'a', '300 ms');
 SELECT lease_try('short', 'b', '1 min') AS too_early;
 SELECT token AS old_token FROM dist_lock WHERE name = 'short' \gset
 DO $$ BEGIN PERFORM pg_sleep_until((SELECT expiry FROM dist_lock WHERE name = 'short')); END $$;
@@ -53,12 +53,12 @@ SELECT owner, token > :old_token AS token, grants, takeovers, last_owner, last_e
 -- The clock is that of the call, not that of the transaction's begin.
 BEGIN;
 SELECT now() IS NOT NULL AS began;
-DO $$ BEGIN PERFORM pg_sleep(0.3); END $$;
+DO $$ BEGIN PERFORM pg_sleep(0.6); END $$;
 SELECT clock_timestamp() AS called \gset
-SELECT lease_try('k', 'a', '0.2 s');
+SELECT lease_try('k', 'a', '0.5 s');
 COMMIT;
 SELECT lease_try('k', 'b', '1 min') AS too_early;
-SELECT expiry - interval '0.2 s' - :'called' BETWEEN '0' AND '0.1 s' AS counted_from_the_call
+SELECT expiry - interval '0.5 s' - :'called' BETWEEN '0' AND '5 s' AS counted_from_the_call
   FROM dist_lock WHERE name = 'k';
 
 -- The same for an extension.
@@ -69,7 +69,7 @@ DO $$ BEGIN PERFORM pg_sleep(0.2); END $$;
 SELECT clock_timestamp() AS called \gset
 SELECT lease_try('k2', 'a', '1 min');
 COMMIT;
-SELECT expiry - interval '1 min' - :'called' BETWEEN '0' AND '0.1 s' AS counted_from_the_call
+SELECT expiry - interval '1 min' - :'called' BETWEEN '0' AND '5 s' AS counted_from_the_call
   FROM dist_lock WHERE name = 'k2';
 
 -- Losing tries leave nothing: no transaction ID, no token drawn, no lock, also
