@@ -2,7 +2,6 @@
 
 #include "hints.hpp"
 #include "version.hpp"
-#include "wait.hpp"
 
 namespace lease {
 
@@ -19,9 +18,10 @@ void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
 }
 
-bool has_name(const Table &table, std::string_view name) {
+// The name in the row that was read last.
+std::string_view name_of(const Table &table) {
     const text *value = DatumGetTextPP(table.values[col_name]);
-    return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == name;
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
 // Follows a hint, if there is one that leads to the row.
@@ -40,7 +40,7 @@ bool find_by_hint(Table &table, std::string_view name, Look &look) {
     LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
     if (visible) {
         read_row(table, look);
-        if (has_name(table, name))
+        if (name_of(table) == name)
             return true;
     }
     let_go(look);
@@ -64,53 +64,36 @@ bool visible_in_chain(Relation heap, Buffer buffer, ItemPointer tid, Snapshot sn
     return visible;
 }
 
+// Looks at what an index entry leads to; without a visible version, the look is let go.
+bool see_in_chain(Table &table, ItemPointer tid, Snapshot snapshot, Look &look,
+                  IndexScanDesc scan) {
+    look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
+    bool all_dead = false;
+    const bool visible =
+        visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
+    if (!visible)
+        let_go(look);
+    scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+    return visible;
+}
+
 // Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
 // transaction leaves no predicate lock on an index page that other leases share.
 bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
     ScanKeyData key;
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
     const IndexScanDesc scan =
-        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny);
+        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny, 1);
     index_rescan(scan, &key, 1, nullptr, 0);
 
     bool found = false;
     for (ItemPointer tid = nullptr;
          !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
-        look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
-        bool all_dead = false;
-        found = visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
-        if (!found)
-            let_go(look);
-        scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+        found = see_in_chain(table, tid, snapshot, look, scan);
     }
     index_endscan(scan);
     return found;
-}
-
-// The holders of a row's lock, other than this transaction, that keep lock_row() out.
-struct Lockers {
-    int count;
-    MultiXactMember *members;
-};
-
-Lockers lockers_of(const Look &look) {
-    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
-    const uint16 infomask = look.tuple.t_data->t_infomask;
-    const TransactionId xmax = HeapTupleHeaderGetRawXmax(look.tuple.t_data);
-    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
-
-    if ((infomask & HEAP_XMAX_INVALID) || HEAP_LOCKED_UPGRADED(infomask))
-        return {0, nullptr};
-    if (infomask & HEAP_XMAX_IS_MULTI) {
-        MultiXactMember *members = nullptr;
-        const int count =
-            GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
-        return {count, members};
-    }
-    auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
-    return {1, member};
 }
 
 } // namespace
@@ -140,7 +123,7 @@ Look find_surely(Table &table, std::string_view name) {
         return look;
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
-    const Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
     if (find_by_index(table, name, snapshot, look))
         read_row(table, look);
     UnregisterSnapshot(snapshot);
@@ -156,7 +139,41 @@ bool is_being_inserted(Table &table, std::string_view name) {
     return found;
 }
 
-Locking lock_row(Table &table, Look &look) {
+void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
+                    void *arg) {
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
+    const Relation index = index_open(table.sessions, AccessShareLock);
+    const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
+    index_rescan(scan, nullptr, 0, nullptr, 0);
+    Look look = nothing_seen();
+    for (ItemPointer tid; (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        read_row(table, look);
+        if (look.row.session_pid)
+            visit(look.row, name_of(table), arg);
+        let_go(look);
+    }
+    index_endscan(scan);
+    index_close(index, AccessShareLock);
+    UnregisterSnapshot(snapshot);
+}
+
+std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {
+    // Seen from before its first command, the transaction has changed nothing yet.
+    SnapshotData before = *GetTransactionSnapshot();
+    before.curcid = FirstCommandId;
+    Look look = nothing_seen();
+    if (!find_by_index(table, name, &before, look))
+        return std::nullopt;
+    read_row(table, look);
+    const std::int64_t token = look.row.token;
+    let_go(look);
+    return token;
+}
+
+Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
     LockRelationOid(relation, RowExclusiveLock);
 
@@ -165,9 +182,8 @@ Locking lock_row(Table &table, Look &look) {
 
     TM_FailureData failure;
     Buffer locked = InvalidBuffer;
-    const TM_Result result =
-        heap_lock_tuple(table.heap, &look.tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
-                        LockWaitSkip, false, &locked, &failure);
+    const TM_Result result = heap_lock_tuple(table.heap, &look.tuple, GetCurrentCommandId(true),
+                                             mode, LockWaitSkip, false, &locked, &failure);
     let_go(look);
     look.buffer = locked;
 
@@ -190,15 +206,32 @@ Locking lock_row(Table &table, Look &look) {
     pg_unreachable();
 }
 
-void wait_for_lockers(Look &look, std::optional<Usec> deadline) {
-    const Lockers lockers = lockers_of(look);
-    // A pin held over a wait could hold vacuum up, which no deadlock detector would see.
-    let_go(look);
+Lockers lockers_of(const Look &look) {
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const uint16 infomask = look.tuple.t_data->t_infomask;
+    const TransactionId xmax = HeapTupleHeaderGetRawXmax(look.tuple.t_data);
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+
+    if ((infomask & HEAP_XMAX_INVALID) || HEAP_LOCKED_UPGRADED(infomask))
+        return {0, nullptr};
+    if (infomask & HEAP_XMAX_IS_MULTI) {
+        MultiXactMember *members = nullptr;
+        const int count =
+            GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
+        return {count, members};
+    }
+    auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
+    *member = {xmax, MultiXactStatusUpdate};
+    return {1, member};
+}
+
+void wait_for_lockers(const Lockers &lockers, const Patience &patience) {
     for (int i = 0; i < lockers.count; i++) {
         const MultiXactMember &locker = lockers.members[i];
         if (locker.status != MultiXactStatusForKeyShare &&
-            !TransactionIdIsCurrentTransactionId(locker.xid))
-            wait_for_transaction(locker.xid, deadline);
+            !TransactionIdIsCurrentTransactionId(locker.xid) &&
+            !wait_for_transaction(locker.xid, patience))
+            return;
     }
 }
 

@@ -1,27 +1,32 @@
 #include "dist_lock.hpp"
 
 #include "hints.hpp"
+#include "statement.hpp"
 
 namespace lease {
 
 namespace {
 
-// The name did not change and the row is locked: the entry cannot collide. The uniqueness check
-// would walk all the dead versions that an old snapshot keeps.
-void insert_key_entry(Table &table, HeapTuple fresh) {
-    const Relation index = primary_key(table);
-    IndexInfo *info = BuildIndexInfo(index);
+// An entry in an index of our own. There is nothing to check: a name did not change and its row
+// is locked, a session may have many. The uniqueness check would walk all the dead versions that
+// an old snapshot keeps.
+void insert_own_entry(Table &table, Oid index_id, Column column, HeapTuple fresh) {
     Datum key[1] = {0};
     bool null[1] = {false};
-    key[0] = heap_getattr(fresh, col_name + 1, RelationGetDescr(table.heap), &null[0]);
-    index_insert(index, key, null, &fresh->t_self, table.heap, UNIQUE_CHECK_NO, true, info);
+    key[0] = heap_getattr(fresh, column + 1, RelationGetDescr(table.heap), &null[0]);
+    if (null[0]) // of a lease that is bound to no session: not in that index
+        return;
+    const Relation index = index_open(index_id, RowExclusiveLock);
+    index_insert(index, key, null, &fresh->t_self, table.heap, UNIQUE_CHECK_NO, column == col_name,
+                 BuildIndexInfo(index));
+    index_close(index, RowExclusiveLock);
 }
 
-// Takes the primary key out of the opened indexes, so that the server's routine passes it by.
+// Takes one of our own out of the opened indexes, so that the server's routine passes it by.
 void leave_out(ResultRelInfo *target, Oid index) {
     for (int i = 0; i < target->ri_NumIndices; i++) {
         const Relation opened = target->ri_IndexRelationDescs[i];
-        if (RelationGetRelid(opened) == index) {
+        if (opened != nullptr && RelationGetRelid(opened) == index) {
             index_close(opened, RowExclusiveLock);
             target->ri_IndexRelationDescs[i] = nullptr;
         }
@@ -36,6 +41,7 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
     InitResultRelInfo(target, table.heap, 0, nullptr, 0);
     ExecOpenIndices(target, false);
     leave_out(target, RelationGetRelid(primary_key(table)));
+    leave_out(target, table.sessions);
 
     TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(table.heap), &TTSOpsHeapTuple);
     ExecStoreHeapTuple(fresh, slot, false);
@@ -54,85 +60,46 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
 void insert_entries(Table &table, HeapTuple fresh, server::IndexEntries entries) {
     if (entries == server::IndexEntries::none)
         return;
-    if (entries == server::IndexEntries::all)
-        insert_key_entry(table, fresh);
+    const Oid primary = RelationGetRelid(primary_key(table));
+    bool others = false;
     List *indexes = RelationGetIndexList(table.heap);
-    if (list_length(indexes) > 1)
-        insert_other_entries(table, fresh, entries);
-    list_free(indexes);
-}
-
-// One statement, kept as a plan for as long as the table has its name.
-struct InsertPlan {
-    SPIPlanPtr plan;
-    char *statement; // in TopMemoryContext
-};
-
-InsertPlan insert_plan;
-
-char *insert_statement(Relation heap) {
-    StringInfoData statement;
-    initStringInfo(&statement);
-    appendStringInfo(&statement, "INSERT INTO %s (",
-                     quote_qualified_identifier(get_namespace_name(RelationGetNamespace(heap)),
-                                                RelationGetRelationName(heap)));
-    for (int i = 0; i < column_count; i++)
-        appendStringInfo(&statement, "%s%s", i == 0 ? "" : ", ", column_shapes[i].name);
-    appendStringInfoString(&statement, ") VALUES (");
-    for (int i = 0; i < column_count; i++)
-        appendStringInfo(&statement, "%s$%d", i == 0 ? "" : ", ", i + 1);
-    appendStringInfoString(&statement, ") ON CONFLICT (name) DO NOTHING");
-    return statement.data;
-}
-
-void prepare_insert(Relation heap) {
-    char *statement = insert_statement(heap);
-    if (insert_plan.plan != nullptr && strcmp(insert_plan.statement, statement) == 0)
-        return;
-
-    Oid types[column_count];
-    for (int i = 0; i < column_count; i++)
-        types[i] = column_shapes[i].type;
-    const SPIPlanPtr plan = SPI_prepare(statement, column_count, types);
-    if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-    char *kept = MemoryContextStrdup(TopMemoryContext, statement);
-
-    if (insert_plan.plan != nullptr) {
-        SPI_freeplan(insert_plan.plan);
-        pfree(insert_plan.statement);
+    ListCell *cell = nullptr;
+    foreach (cell, indexes) {
+        const Oid index = lfirst_oid(cell);
+        if (index != primary && index != table.sessions)
+            others = true;
+        else if (entries == server::IndexEntries::all)
+            insert_own_entry(table, index, index == primary ? col_name : col_session_pid, fresh);
     }
-    SPI_keepplan(plan);
-    insert_plan = {plan, kept};
+    list_free(indexes);
+    if (others)
+        insert_other_entries(table, fresh, entries);
 }
 
-// Runs the statement with what is in the table's room for one row, as the table's owner:
-// callers have no rights on the table.
-bool run_insert(Table &table) {
-    char nulls[column_count];
+const char *insert_text(Relation heap) {
+    StringInfoData text;
+    initStringInfo(&text);
+    appendStringInfo(&text, "INSERT INTO %s (", qualified_name(heap));
     for (int i = 0; i < column_count; i++)
+        appendStringInfo(&text, "%s%s", i == 0 ? "" : ", ", column_shapes[i].name);
+    appendStringInfoString(&text, ") VALUES (");
+    for (int i = 0; i < column_count; i++)
+        appendStringInfo(&text, "%s$%d", i == 0 ? "" : ", ", i + 1);
+    appendStringInfoString(&text, ") ON CONFLICT (name) DO NOTHING");
+    return text.data;
+}
+
+// Inserts what is in the table's room for one row, if there is none of its name.
+bool insert_if_missing(Table &table) {
+    static Statement statement;
+    Oid types[column_count];
+    char nulls[column_count];
+    for (int i = 0; i < column_count; i++) {
+        types[i] = column_shapes[i].type;
         nulls[i] = table.nulls[i] ? 'n' : ' ';
-
-    Oid user = InvalidOid;
-    int security = 0;
-    GetUserIdAndSecContext(&user, &security);
-    SetUserIdAndSecContext(table.heap->rd_rel->relowner,
-                           security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-    if (SPI_connect() != SPI_OK_CONNECT)
-        elog(ERROR, "SPI_connect failed");
-    prepare_insert(table.heap);
-
-    // A snapshot of this moment, so that a row committed a moment ago is a conflict like any
-    // other under REPEATABLE READ too.
-    const int result = SPI_execute_snapshot(insert_plan.plan, table.values, nulls,
-                                            GetLatestSnapshot(), InvalidSnapshot, false, true, 0);
-    if (result != SPI_OK_INSERT && result != SPI_OK_REWRITTEN)
-        elog(ERROR, "SPI_execute_snapshot failed: %s", SPI_result_code_string(result));
-    const bool inserted = SPI_processed == 1;
-    SPI_finish();
-    SetUserIdAndSecContext(user, security);
-    CommandCounterIncrement();
-    return inserted;
+    }
+    return run_as_owner(statement, table.heap, insert_text(table.heap),
+                        {column_count, types, table.values, nulls}) == 1;
 }
 
 // Triggers and rules of an administrator may have made something else of the row.
@@ -172,7 +139,7 @@ bool insert(Table &table, std::string_view name, const Row &row) {
     put_row(table, row);
     table.values[col_name] = text_datum(name);
     table.nulls[col_name] = false;
-    const bool inserted = run_insert(table);
+    const bool inserted = insert_if_missing(table);
 
     if (inserted)
         check_inserted(table, name, row);

@@ -18,6 +18,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "access/subtrans.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -32,15 +33,20 @@ extern "C" {
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/bufmgr.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
@@ -51,16 +57,17 @@ extern "C" {
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 }
 
 namespace lease::server {
 
 // 18 counts index look-ups for EXPLAIN; these are not part of any plan.
-inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot) {
+inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot, int keys) {
 #if PG_VERSION_NUM >= 180000
-    return index_beginscan(heap, index, snapshot, nullptr, 1, 0);
+    return index_beginscan(heap, index, snapshot, nullptr, keys, 0);
 #else
-    return index_beginscan(heap, index, snapshot, 1, 0);
+    return index_beginscan(heap, index, snapshot, keys, 0);
 #endif
 }
 
@@ -71,6 +78,47 @@ inline Oid primary_key_of(Relation relation) {
 #else
     return RelationGetPrimaryKeyIndex(relation);
 #endif
+}
+
+// The process of a virtual transaction; null: it has gone, or is a prepared one.
+inline PGPROC *process_of(const VirtualTransactionId &transaction) {
+#if PG_VERSION_NUM >= 170000
+    return transaction.procNumber == INVALID_PROC_NUMBER
+               ? nullptr
+               : ProcNumberGetProc(transaction.procNumber);
+#else
+    return transaction.backendId == InvalidBackendId ? nullptr
+                                                     : BackendIdGetProc(transaction.backendId);
+#endif
+}
+
+// A process that sleeps in a transaction is ended by that setting, which 17 brought.
+inline void forget_transaction_timeout() {
+#if PG_VERSION_NUM >= 170000
+    SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+#endif
+}
+
+// What pg_stat_activity shows of a process that sleeps; 17 can name it.
+inline uint32 named_wait_event(uint32 &event, const char *name) {
+#if PG_VERSION_NUM >= 170000
+    if (event == 0)
+        event = WaitEventExtensionNew(name);
+#else
+    (void)name;
+    event = PG_WAIT_EXTENSION;
+#endif
+    return event;
+}
+
+inline uint32 queue_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseQueue");
+}
+
+inline uint32 keeper_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseKeeper");
 }
 
 // Which indexes want an entry for the new version of a row.

@@ -13,6 +13,7 @@ struct Table {
     Relation heap;
     Relation index; // the primary key; null until somebody looks by it
     Oid sequence;   // of the tokens
+    Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
     Datum *values;  // room for one row
     bool *nulls;
     bool *replaced;
