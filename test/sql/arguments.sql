@@ -145,6 +145,29 @@ BEGIN
     END LOOP;
 END $$;
 
+-- A longest time to live, set by the administrator.
+SHOW lease.max_ttl;
+SET lease.max_ttl = '1min';
+SELECT call, outcome('SELECT ' || call) FROM (VALUES
+    ('lease_try(''max'', ''a'', ''1 min'')'),
+    ('lease_try(''max'', ''a'', ''1 min 1 us'')'),
+    ('lease_try(''max'', ''b'', ''2 min'')'),
+    ('lease_renew(''max'', ''a'', ''1 min'')'),
+    ('lease_renew(''max'', ''a'', ''1 h'')'),
+    ('lease_renew_all(ARRAY[''max''], ''a'', ''1 min'')'),
+    ('lease_renew_all(ARRAY[''max''], ''a'', ''1 h'')'),
+    ('lease_try_any(ARRAY[''max''], ''a'', ''1 min'')'),
+    ('lease_try_any(ARRAY[''max''], ''a'', ''1 h'')'),
+    ('lease_release(''max'', ''a'', ''1 h'')'),
+    ('lease_release(''max'', ''a'', ''1 min'')')) v (call);
+RESET lease.max_ttl;
+SELECT lease_try('max2', 'a', '1 h');
+CREATE ROLE regress_lease_plain;
+SET ROLE regress_lease_plain;
+SELECT outcome('SET lease.max_ttl = ''1min''');
+RESET ROLE;
+DROP ROLE regress_lease_plain;
+
 -- Arrays of any shape are lists.
 SELECT lease_try('s1', 'a', '1 h'), lease_try('s2', 'a', '1 h');
 SELECT lease_renew_all('{}', 'a', '1 h') = '{}' AS empty, lease_try_any('{}', 'a', '1 h') IS NULL AS empty;

@@ -2,6 +2,8 @@
 CREATE EXTENSION lease;
 SELECT lease_try('held', 'a', '1 h'), lease_try('free', 'a', '1 h'), lease_release('free', 'a');
 SET client_min_messages = error;
+-- The view would keep the columns as they are.
+\set without_view 'ALTER EXTENSION lease DROP VIEW leases; DROP VIEW leases;'
 
 CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,6 +33,7 @@ ALTER TABLE elsewhere.dist_lock SET SCHEMA public;
 DROP SCHEMA elsewhere;
 SELECT lease_renew('held', 'a', '1 h');
 BEGIN;
+:without_view
 ALTER EXTENSION lease DROP TABLE dist_lock;
 DROP TABLE dist_lock;
 SELECT * FROM outcomes();
@@ -47,20 +50,24 @@ ROLLBACK;
 
 -- A column is dropped, renamed, has another type, or has moved.
 BEGIN;
+:without_view
 ALTER TABLE dist_lock DROP COLUMN ttl;
 SELECT * FROM outcomes();
 ALTER TABLE dist_lock ADD COLUMN ttl interval;
 SELECT * FROM outcomes();
 ROLLBACK;
 BEGIN;
+:without_view
 ALTER TABLE dist_lock DROP COLUMN last_end;
 SELECT * FROM outcomes();
 ROLLBACK;
 BEGIN;
+:without_view
 ALTER TABLE dist_lock ALTER COLUMN grants TYPE integer;
 SELECT * FROM outcomes();
 ROLLBACK;
 BEGIN;
+:without_view
 ALTER TABLE dist_lock ALTER COLUMN last_owner TYPE integer USING NULL;
 SELECT * FROM outcomes();
 ROLLBACK;
@@ -69,6 +76,7 @@ ALTER TABLE dist_lock RENAME COLUMN expiry TO until;
 SELECT * FROM outcomes();
 ROLLBACK;
 BEGIN;
+:without_view
 ALTER TABLE dist_lock ALTER COLUMN name TYPE text COLLATE "POSIX";
 SELECT * FROM outcomes();
 ROLLBACK;

@@ -23,15 +23,17 @@ SELECT proname, pg_get_function_arguments(oid) AS arguments, pg_get_function_res
    AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.objid = pg_proc.oid AND d.deptype = 'e' AND extname = 'lease')
  ORDER BY proname;
 
--- PUBLIC has the functions and nothing else.
-SELECT relname, acl.* FROM pg_class, LATERAL (SELECT privilege_type FROM aclexplode(relacl) WHERE grantee = 0) acl
- WHERE oid IN ('dist_lock'::regclass, 'dist_lock_token'::regclass);
-SELECT count(*) FROM pg_proc WHERE proname LIKE 'lease\_%' AND NOT has_function_privilege('public', oid, 'EXECUTE');
+-- PUBLIC has the views and most functions, and nothing else.
+SELECT relname, relkind, privilege_type FROM pg_class, LATERAL aclexplode(relacl) WHERE grantee = 0 AND relnamespace = 'public'::regnamespace ORDER BY 1, 3;
+SELECT proname FROM pg_proc WHERE proname LIKE 'lease\_%' AND NOT has_function_privilege('public', oid, 'EXECUTE') ORDER BY 1;
 
--- Everything that it makes has a comment.
+-- Everything that it makes has a comment, every column too.
 SELECT pg_describe_object(classid, objid, 0) AS without_comment FROM pg_depend d
  WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'lease') AND deptype = 'e'
    AND obj_description(objid, classid::regclass::name) IS NULL AND classid <> 'pg_type'::regclass;
+SELECT attrelid::regclass, attname AS without_comment FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+ WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') AND attnum > 0 AND col_description(attrelid, attnum) IS NULL;
 
 DROP EXTENSION lease;
 SELECT count(*) FROM pg_class WHERE relname LIKE 'dist_lock%';
+SELECT count(*) FROM pg_proc WHERE proname LIKE 'lease\_%';
