@@ -1,0 +1,137 @@
+# Whatever is done to the table beside the calls, they answer right: nothing
+# that a session remembers of it outlives what it was true of.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Lease::Node;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Lease::Node::make('ddl');
+
+sub sql { return $node->safe_psql('postgres', @_) }
+
+# Calls in a loop, and DDL in a loop beside them
+sql(q{SELECT lease_try('all', 'a', '1 hour');
+	SELECT count(lease_try('n' || n, 'a', '1 hour')) FROM generate_series(1, 500) n});
+my ($out, $err) = ('', '');
+append_to_file($node->basedir . '/calls.sql', q{\set n random(1, 500)
+SELECT 1/lease_try('own' || :client_id, 'me', '1 min')::int;
+SELECT 1/(lease_token('own' || :client_id, 'me') > 0)::int;
+SELECT 1/lease_renew('own' || :client_id, 'me', '1 min')::int;
+SELECT 1/lease_release('own' || :client_id, 'me')::int;
+SELECT 1/(NOT lease_try('all', 'b', '1 min'))::int;
+SELECT 1/lease_renew('n' || :n, 'a', '1 hour')::int;
+SELECT 1/(cardinality(lease_renew_all('{all,n1,n2,n3}', 'a', '1 hour')) = 4)::int;
+SELECT 1/(lease_try_any(ARRAY['all', 'slot' || :client_id], 'b' || :client_id, '1 min') IS NOT NULL)::int;
+});
+my $calls = IPC::Run::start(
+	[ 'pgbench', '-n', '-T', 60, '-c', 4, '-j', 2, '-M', 'prepared', '-f',
+		$node->basedir . '/calls.sql', $node->connstr('postgres') ],
+	'>', \$out, '2>', \$err);
+my $session = $node->background_psql('postgres', on_error_stop => 1);
+my @ddl = (
+	'REINDEX INDEX CONCURRENTLY dist_lock_pkey',
+	'VACUUM FULL dist_lock',
+	'REINDEX TABLE CONCURRENTLY dist_lock',
+	'CLUSTER dist_lock USING dist_lock_pkey',
+	'ANALYZE dist_lock',
+	'ALTER TABLE dist_lock ADD COLUMN x%d int',
+	'VACUUM (TRUNCATE) dist_lock',
+	'ALTER TABLE dist_lock ADD COLUMN y%d float8 DEFAULT random()',
+	'REINDEX TABLE dist_lock',
+	'CREATE INDEX CONCURRENTLY ON dist_lock (expiry)',
+	'ALTER TABLE dist_lock SET (fillfactor = 50)');
+my $grants = q{SELECT sum(grants) FROM dist_lock WHERE name ~ '^own'};
+my $stuck = 0;
+
+for my $round (1 .. 4)
+{
+	my $before = sql($grants);
+	for my $statement (@ddl)
+	{
+		$session->query_safe(sprintf $statement, $round);
+		$calls->pump_nb;
+	}
+	$stuck++ if sql($grants) == $before;
+}
+is($stuck, 0, 'the calls went on in each round');
+ok($calls->pumpable,
+	'REINDEX CONCURRENTLY, VACUUM FULL, CLUSTER, ANALYZE, ALTER TABLE beside calls: nobody stopped');
+$calls->signal('INT');
+$calls->finish;
+unlike($err, qr/ERROR|FATAL|aborted/, 'and no error');
+note(sql($grants) . ' grants meanwhile');
+is(sql(q{SELECT lease_token('all', 'a') = token FROM dist_lock WHERE name = 'all'}),
+	't', 'the lease held all the while is still held');
+if (sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'amcheck'}))
+{
+	sql('CREATE EXTENSION amcheck');
+	is( sql(q{SELECT count(*) FROM pg_index i, bt_index_parent_check(indexrelid, true)
+			WHERE indrelid = 'dist_lock'::regclass}),
+		sql(q{SELECT count(*) FROM pg_index WHERE indrelid = 'dist_lock'::regclass}),
+		'the indexes are right (amcheck)');
+}
+
+# DROP and CREATE EXTENSION by somebody else
+$session->query_safe(q{PREPARE try AS SELECT lease_try('k', 'a', '1 hour')});
+$session->query_safe(q{PREPARE token AS SELECT lease_token('k', 'a')});
+is($session->query_safe('EXECUTE try'), 't', 'a session that has everything cached');
+my $token = $session->query_safe('EXECUTE token');
+for my $schema ('public', '"a $chema of ""ours"""')
+{
+	sql("DROP EXTENSION lease; CREATE SCHEMA IF NOT EXISTS $schema; CREATE EXTENSION lease SCHEMA $schema");
+	$session->query_safe("SET search_path = $schema");
+	is($session->query_safe('EXECUTE token'),
+		'', "DROP and CREATE in another session ($schema): a new lease, nobody holds it");
+	is($session->query_safe('EXECUTE try'), 't', "$schema: taken");
+	my $next = $session->query_safe('EXECUTE token');
+	cmp_ok($next, '>', $token, "$schema: with a higher token");
+	$token = $next;
+	is($session->query_safe(q{SELECT lease_renew('k', 'a', '1 hour'), lease_renew_all('{k}', 'a', '1 hour'),
+			lease_release('k', 'a'), lease_try_any('{k}', 'a', '1 hour')}),
+		't|{k}|t|k', "$schema: renewed, released, taken again");
+	is(sql("SELECT count(*) FROM $schema.dist_lock"), 1, "$schema: in the new table");
+	$token = $session->query_safe('EXECUTE token');
+}
+sql('DROP EXTENSION lease; CREATE EXTENSION lease');
+$session->query_safe('RESET search_path');
+
+# Hints that point past the end, or at another lease's row
+sql(q{SELECT lease_try('before', 'a', '1 hour');
+	INSERT INTO dist_lock(name, owner, expiry, token)
+		SELECT 'fill' || n, 'f', now() + '1 hour', n FROM generate_series(1, 3000) n;
+	SELECT lease_try('stays', 'a', '1 hour');
+	SELECT lease_try('goes', 'a', '1 hour')});
+my $stays = sql(q{SELECT token FROM dist_lock WHERE name = 'stays'});
+my $everyone = q{SELECT lease_token('stays', 'a'), lease_token('goes', 'a') > 0, lease_token('fill3000', 'f')};
+is($session->query_safe($everyone), "$stays|t|3000", 'seen at the end of the table');
+my $pages = sql(q{SELECT pg_relation_size('dist_lock') / 8192});
+sql(q{DELETE FROM dist_lock WHERE name ~ '^fill' OR name = 'goes'});
+sql(q{VACUUM dist_lock});
+# One row goes to a page nearer to the front.
+sql(q{WITH row AS (DELETE FROM dist_lock WHERE name = 'stays' RETURNING *)
+	INSERT INTO dist_lock SELECT * FROM row});
+sql(q{VACUUM (TRUNCATE) dist_lock});
+cmp_ok(sql(q{SELECT pg_relation_size('dist_lock') / 8192}), '<', $pages,
+	'VACUUM (TRUNCATE) made the table shorter');
+is($session->query_safe($everyone), "$stays||",
+	'hints that point past the end: what is there is found, what is not is not');
+is($session->query_safe(
+		q{SELECT lease_renew('stays', 'a', '1 hour'), lease_try('goes', 'b', '1 hour'), lease_try('fill3000', 'f', '1 hour')}),
+	't|t|t', 'and renewed, and taken');
+
+sql(q{DELETE FROM dist_lock WHERE name IN ('goes', 'fill3000')});
+sql(q{VACUUM dist_lock});
+sql(q{SELECT lease_try(n, 'a', '1 hour') FROM unnest('{other1,other2}'::text[]) n});
+is($session->query_safe(
+		q{SELECT lease_token('goes', 'b') IS NULL, lease_token('fill3000', 'f') IS NULL,
+			lease_try('goes', 'c', '1 hour'), lease_token('other1', 'a') > 0}),
+	't|t|t|t', 'hints that point at the row of another lease');
+$session->quit;
+
+Lease::Node::unhurt($node);
+$node->stop;
+done_testing();
