@@ -37,6 +37,8 @@ Duration ttl_from(IntervalFields fields) noexcept {
     return d;
 }
 
-Duration keep_from(IntervalFields fields) noexcept { return duration_from(fields); }
+Duration keep_from(IntervalFields fields) noexcept {
+    return duration_from(fields);
+}
 
 } // namespace lease

@@ -30,7 +30,7 @@ State state_at(const Row *row, Usec now) noexcept {
 Standing standing_at(const Row *row, const Claim &claim, Usec now) noexcept {
     if (state_at(row, now) != State::held)
         return row != nullptr && row->expiry && is_last_tenure_of(*row, claim) ? Standing::expired
-                                                                              : Standing::not_held;
+                                                                               : Standing::not_held;
     if (*row->owner != claim.owner)
         return Standing::held_by_other;
     if (!is_last_tenure_of(*row, claim))

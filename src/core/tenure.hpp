@@ -48,7 +48,7 @@ enum class State : std::uint8_t {
 struct Claim {
     std::string_view owner;
     std::optional<std::int64_t> token; // if given, it means that very tenure
-    bool entitled = true; // has the privileges of the role that the row was granted to
+    bool entitled = true;              // has the privileges of the role that the row was granted to
 };
 
 // What the claimant is to the lease. All but `holder` say why it is not that.
@@ -80,8 +80,7 @@ Row ended(const Row &row, Ending how, Usec free_from) noexcept;
 
 // When others may take a lease that is released at `now` and was to be kept
 // from them for `keep` since it was acquired; nothing if no timestamp can name it.
-std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep,
-                                       Usec now) noexcept;
+std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep, Usec now) noexcept;
 
 } // namespace lease
 

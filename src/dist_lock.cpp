@@ -1,0 +1,205 @@
+#include "dist_lock.hpp"
+
+#include "hints.hpp"
+#include "version.hpp"
+#include "wait.hpp"
+
+namespace lease {
+
+namespace {
+
+Look nothing_seen() {
+    Look look;
+    look.buffer = InvalidBuffer;
+    return look;
+}
+
+// Reads the row that `look.tuple` describes, in a buffer that is pinned and not locked.
+void read_row(Table &table, Look &look) {
+    look.row = row_from(table, &look.tuple);
+}
+
+bool has_name(const Table &table, std::string_view name) {
+    const text *value = DatumGetTextPP(table.values[col_name]);
+    return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == name;
+}
+
+// Follows a hint, if there is one that leads to the row.
+bool find_by_hint(Table &table, std::string_view name, Look &look) {
+    const ItemPointerData *hint = hint_for(name);
+    if (hint == nullptr)
+        return false;
+    // Whoever cut the table's tail off need not have told us yet.
+    const BlockNumber block = ItemPointerGetBlockNumber(hint);
+    if (block >= RelationGetNumberOfBlocks(table.heap))
+        return false;
+
+    look.buffer = ReadBuffer(table.heap, block);
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const bool visible = visible_version(table.heap, look.buffer, *hint, SnapshotSelf, &look.tuple);
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+    if (visible) {
+        read_row(table, look);
+        if (has_name(table, name))
+            return true;
+    }
+    let_go(look);
+    return false;
+}
+
+// Whether the snapshot sees a version in the chain that starts at `tid`. With a snapshot that
+// knows no time, `all_dead` says whether the index entry may be marked as dead.
+bool visible_in_chain(Relation heap, Buffer buffer, ItemPointer tid, Snapshot snapshot,
+                      HeapTuple tuple, bool *all_dead) {
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    bool visible = false;
+    if (IsMVCCSnapshot(snapshot)) {
+        *all_dead = false;
+        visible = visible_version(heap, buffer, *tid, snapshot, tuple);
+    } else {
+        ItemPointerData place = *tid;
+        visible = heap_hot_search_buffer(&place, heap, buffer, snapshot, tuple, all_dead, true);
+    }
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    return visible;
+}
+
+// Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
+// transaction leaves no predicate lock on an index page that other leases share.
+bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
+    ScanKeyData key;
+    ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
+    const IndexScanDesc scan =
+        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny);
+    index_rescan(scan, &key, 1, nullptr, 0);
+
+    bool found = false;
+    for (ItemPointer tid = nullptr;
+         !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+        CHECK_FOR_INTERRUPTS();
+        look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
+        bool all_dead = false;
+        found = visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
+        if (!found)
+            let_go(look);
+        scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+    }
+    index_endscan(scan);
+    return found;
+}
+
+// The holders of a row's lock, other than this transaction, that keep lock_row() out.
+struct Lockers {
+    int count;
+    MultiXactMember *members;
+};
+
+Lockers lockers_of(const Look &look) {
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const uint16 infomask = look.tuple.t_data->t_infomask;
+    const TransactionId xmax = HeapTupleHeaderGetRawXmax(look.tuple.t_data);
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+
+    if ((infomask & HEAP_XMAX_INVALID) || HEAP_LOCKED_UPGRADED(infomask))
+        return {0, nullptr};
+    if (infomask & HEAP_XMAX_IS_MULTI) {
+        MultiXactMember *members = nullptr;
+        const int count =
+            GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
+        return {count, members};
+    }
+    auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
+    *member = {xmax, MultiXactStatusUpdate};
+    return {1, member};
+}
+
+} // namespace
+
+void let_go(Look &look) {
+    if (BufferIsValid(look.buffer))
+        ReleaseBuffer(look.buffer);
+    look.buffer = InvalidBuffer;
+}
+
+Look find(Table &table, std::string_view name) {
+    // A snapshot keeps what is found from being removed, and its place from being reused.
+    Assert(ActiveSnapshotSet());
+    Look look = nothing_seen();
+    if (find_by_hint(table, name, look))
+        return look;
+    if (find_by_index(table, name, SnapshotSelf, look)) {
+        remember_hint(name, look.tuple.t_self);
+        read_row(table, look);
+    }
+    return look;
+}
+
+Look find_surely(Table &table, std::string_view name) {
+    Look look = find(table, name);
+    if (BufferIsValid(look.buffer))
+        return look;
+    // The scan may have passed the new version's index entry before it was there, and come to
+    // the old version when it was dead already. What a snapshot sees cannot slip away like that.
+    const Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    if (find_by_index(table, name, snapshot, look))
+        read_row(table, look);
+    UnregisterSnapshot(snapshot);
+    return look;
+}
+
+bool is_being_inserted(Table &table, std::string_view name) {
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    Look look = nothing_seen();
+    const bool found = find_by_index(table, name, &dirty, look);
+    let_go(look);
+    return found;
+}
+
+Locking lock_row(Table &table, Look &look) {
+    const Oid relation = RelationGetRelid(table.heap);
+    LockRelationOid(relation, RowExclusiveLock);
+
+    // Readers of this table never prune, so that losing tries write nothing.
+    heap_page_prune_opt(table.heap, look.buffer);
+
+    TM_FailureData failure;
+    Buffer locked = InvalidBuffer;
+    const TM_Result result =
+        heap_lock_tuple(table.heap, &look.tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
+                        LockWaitSkip, false, &locked, &failure);
+    let_go(look);
+    look.buffer = locked;
+
+    switch (result) {
+    case TM_Ok:
+        read_row(table, look);
+        return Locking::locked;
+    case TM_WouldBlock:
+        UnlockRelationOid(relation, RowExclusiveLock);
+        return Locking::busy;
+    case TM_Updated:
+    case TM_Deleted:
+        UnlockRelationOid(relation, RowExclusiveLock);
+        return Locking::changed;
+    default:
+        ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+                        errmsg("a lease cannot be changed by the statement that changes its row "
+                               "in \"dist_lock\"")));
+    }
+    pg_unreachable();
+}
+
+void wait_for_lockers(Look &look, std::optional<Usec> deadline) {
+    const Lockers lockers = lockers_of(look);
+    // A pin held over a wait could hold vacuum up, which no deadlock detector would see.
+    let_go(look);
+    for (int i = 0; i < lockers.count; i++) {
+        const MultiXactMember &locker = lockers.members[i];
+        if (locker.status != MultiXactStatusForKeyShare &&
+            !TransactionIdIsCurrentTransactionId(locker.xid))
+            wait_for_transaction(locker.xid, deadline);
+    }
+}
+
+} // namespace lease

@@ -1,0 +1,54 @@
+// Rows of dist_lock: find, lock, change, insert.
+// Invariant: a row that is changed is locked by this transaction, and what it is
+// changed from was read after the lock was there.
+#ifndef LEASE_DIST_LOCK_HPP
+#define LEASE_DIST_LOCK_HPP
+
+#include "row.hpp"
+
+namespace lease {
+
+// A row as it is at this moment: committed, or this transaction's own. The texts
+// in `row` are good until the look is let go.
+struct Look {
+    Buffer buffer; // pinned; InvalidBuffer if there is no row
+    HeapTupleData tuple;
+    Row row;
+
+    const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }
+};
+
+// Looks a lease up, takes no lock. May miss a row that another session moves in
+// this very instant: for calls whose next step finds that out.
+Look find(Table &table, std::string_view name);
+
+// The same, and does not miss it.
+Look find_surely(Table &table, std::string_view name);
+
+// Whether a row of this name exists that has not committed yet.
+bool is_being_inserted(Table &table, std::string_view name);
+
+void let_go(Look &look);
+
+enum class Locking { locked, busy, changed };
+
+// Locks the row against other changes (not against foreign keys), without
+// waiting, and reads it again. Keeps RowExclusiveLock on the table if it did.
+Locking lock_row(Table &table, Look &look);
+
+// Lets the look go and waits for the transactions that keep its row busy, at
+// most until `deadline` if one is given. Locks nothing itself: look again after it.
+// Errors: 55P03 by lock_timeout, 40P01, 57014.
+void wait_for_lockers(Look &look, std::optional<Usec> deadline);
+
+// Changes a locked row, and lets the look go.
+void change(Table &table, std::string_view name, Look &look, const Row &next);
+
+// Inserts the row of a lease that has none. Returns false if another session was
+// faster (or a trigger suppressed it). Errors: what triggers and constraints of an
+// administrator raise; 27000 if they changed the row.
+bool insert(Table &table, std::string_view name, const Row &row);
+
+} // namespace lease
+
+#endif

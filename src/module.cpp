@@ -1,0 +1,21 @@
+// What the server calls when it loads the library.
+
+#include "durability.hpp"
+#include "table.hpp"
+
+#pragma GCC visibility push(default)
+extern "C" {
+#ifdef PG_MODULE_MAGIC_EXT
+PG_MODULE_MAGIC_EXT(.name = "lease", .version = "1.0");
+#else
+PG_MODULE_MAGIC;
+#endif
+
+void _PG_init();
+}
+#pragma GCC visibility pop
+
+void _PG_init() {
+    lease::watch_catalog_changes();
+    lease::watch_transactions();
+}

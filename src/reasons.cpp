@@ -1,0 +1,73 @@
+#include "reasons.hpp"
+
+namespace lease {
+
+namespace {
+
+// "3.2 s"
+const char *seconds(Usec length) {
+    return psprintf("%.1f s", (double)length / 1000000.0);
+}
+
+const char *since(const std::optional<Usec> &instant, Usec now) {
+    return instant && *instant > -timestamp_end ? psprintf(" %s ago", seconds(now - *instant)) : "";
+}
+
+const char *reason_of_nobody(const Row *row, Usec now) {
+    if (row == nullptr)
+        return "No lease of this name is known.";
+    if (row->owner)
+        return psprintf("Its last tenure, of another owner or token, expired%s.",
+                        since(row->expiry, now));
+    if (row->last_end == Ending::released)
+        return "Its last tenure was released.";
+    if (row->last_end == Ending::broken)
+        return "Its last tenure was broken by an administrator.";
+    return "It has no owner.";
+}
+
+const char *reason_of_other(const Row &row, const Claim &claim, Usec now) {
+    if (row.last_owner == claim.owner)
+        return psprintf("It was taken over%s.", since(row.acquired_at, now));
+    return psprintf("Another owner acquired it%s.", since(row.acquired_at, now));
+}
+
+} // namespace
+
+const char *condition_of(const Answer &answer) {
+    switch (answer.standing) {
+    case Standing::holder:
+    case Standing::not_held:
+    case Standing::expired:
+        break;
+    case Standing::held_by_other:
+        return "held by another owner";
+    case Standing::other_tenure:
+        return "held by another tenure";
+    case Standing::other_role:
+        return "held by another role";
+    }
+    return "not held";
+}
+
+const char *reason_of(const Answer &answer, const Claim &claim) {
+    const Row *row = answer.look.row_if_any();
+    switch (answer.standing) {
+    case Standing::holder:
+        break;
+    case Standing::not_held:
+        return reason_of_nobody(row, answer.now);
+    case Standing::expired:
+        return psprintf("Its last tenure expired%s.", since(row->expiry, answer.now));
+    case Standing::held_by_other:
+        return reason_of_other(*row, claim, answer.now);
+    case Standing::other_tenure:
+        return psprintf("Token " INT64_FORMAT " ended, the live one is " INT64_FORMAT ".",
+                        claim.token.value_or(0), row->token);
+    case Standing::other_role:
+        return "The current user does not have the privileges of the role that it was granted to.";
+    }
+    return "";
+}
+
+} // namespace lease

@@ -1,0 +1,112 @@
+// The server's headers, and every difference between its major versions 15 to 18.
+// Include it after the project's pure headers and the C++ standard headers.
+#ifndef LEASE_SERVER_HPP
+#define LEASE_SERVER_HPP
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/multixact.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_proc_d.h"
+#include "catalog/pg_type_d.h"
+#include "commands/sequence.h"
+#include "common/cryptohash.h"
+#include "common/hashfn.h"
+#include "common/sha2.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "replication/syncrep.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+}
+
+namespace lease::server {
+
+// 18 counts index look-ups for EXPLAIN; these are not part of any plan.
+inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot) {
+#if PG_VERSION_NUM >= 180000
+    return index_beginscan(heap, index, snapshot, nullptr, 1, 0);
+#else
+    return index_beginscan(heap, index, snapshot, 1, 0);
+#endif
+}
+
+// 18 asks whether a deferrable primary key will do. It does not: ON CONFLICT refuses it.
+inline Oid primary_key_of(Relation relation) {
+#if PG_VERSION_NUM >= 180000
+    return RelationGetPrimaryKeyIndex(relation, false);
+#else
+    return RelationGetPrimaryKeyIndex(relation);
+#endif
+}
+
+// Which indexes want an entry for the new version of a row.
+enum class IndexEntries { none, summarizing, all };
+
+// 16 keeps an update HOT beside changed BRIN columns and says which indexes it left out.
+inline TM_Result update_tuple(Relation relation, ItemPointer old_tid, HeapTuple fresh,
+                              CommandId cid, IndexEntries *entries) {
+    TM_FailureData failure;
+    LockTupleMode mode;
+#if PG_VERSION_NUM >= 160000
+    TU_UpdateIndexes update = TU_None;
+    const TM_Result result =
+        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, true, &failure, &mode, &update);
+    *entries = update == TU_None          ? IndexEntries::none
+               : update == TU_Summarizing ? IndexEntries::summarizing
+                                          : IndexEntries::all;
+#else
+    const TM_Result result =
+        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, true, &failure, &mode);
+    *entries = HeapTupleIsHeapOnly(fresh) ? IndexEntries::none : IndexEntries::all;
+#endif
+    return result;
+}
+
+inline List *insert_index_tuples(ResultRelInfo *target, TupleTableSlot *slot, EState *estate,
+                                 IndexEntries entries) {
+#if PG_VERSION_NUM >= 160000
+    return ExecInsertIndexTuples(target, slot, estate, true, false, nullptr, NIL,
+                                 entries == IndexEntries::summarizing);
+#else
+    (void)entries;
+    return ExecInsertIndexTuples(target, slot, estate, true, false, nullptr, NIL);
+#endif
+}
+
+} // namespace lease::server
+
+#endif

@@ -1,0 +1,37 @@
+// The table dist_lock, opened for one call.
+// Invariant: what is opened belongs to the same extension as the called function
+// and has the columns that columns.hpp says, and no lock on it outlives a call
+// that writes nothing.
+#ifndef LEASE_TABLE_HPP
+#define LEASE_TABLE_HPP
+
+#include "columns.hpp"
+
+namespace lease {
+
+struct Table {
+    Relation heap;
+    Relation index; // the primary key; null until somebody looks by it
+    Oid sequence;   // of the tokens
+    Datum *values;  // room for one row
+    bool *nulls;
+    bool *replaced;
+};
+
+// Installs the callback that notices DDL; called once, when the library is loaded.
+void watch_catalog_changes();
+
+// Opens the table in the schema of the called function (AccessShareLock).
+// Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition.
+Table open_table(Oid function);
+
+// Closes it and lets the lock go.
+void close_table(Table &table);
+
+// The primary key's index, opened (AccessShareLock) at the first call.
+// Errors: 55000 if there is none on the name alone.
+Relation primary_key(Table &table);
+
+} // namespace lease
+
+#endif

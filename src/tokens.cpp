@@ -1,0 +1,41 @@
+#include "tokens.hpp"
+
+#include "gate.hpp"
+
+namespace lease {
+
+namespace {
+
+// A row made by hand has a token that the sequence did not give: move the sequence above it,
+// or the token would come back once the row is deleted.
+std::int64_t draw_at_least(const Table &table, std::int64_t least) {
+    const LOCKTAG tag = sequence_tag();
+    take_exclusive(tag);
+    std::int64_t token = nextval_internal(table.sequence, false);
+    if (token < least) {
+        Oid user = InvalidOid;
+        int security = 0;
+        GetUserIdAndSecContext(&user, &security);
+        SetUserIdAndSecContext(table.heap->rd_rel->relowner,
+                               security | SECURITY_LOCAL_USERID_CHANGE);
+        DirectFunctionCall2(setval_oid, ObjectIdGetDatum(table.sequence), Int64GetDatum(least));
+        SetUserIdAndSecContext(user, security);
+        token = least;
+    }
+    give_back(tag, ExclusiveLock);
+    return token;
+}
+
+} // namespace
+
+std::int64_t draw_token(const Table &table, const Row *row) {
+    const std::optional<std::int64_t> least = least_next_token(row);
+    if (!least)
+        ereport(ERROR,
+                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("the lease has no token left"),
+                 errdetail("The token in its row is the largest bigint.")));
+    const std::int64_t token = nextval_internal(table.sequence, false);
+    return token >= *least ? token : draw_at_least(table, *least);
+}
+
+} // namespace lease
