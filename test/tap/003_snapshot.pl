@@ -77,14 +77,14 @@ sub never_missing
 		SELECT lease_token('moving', 'a')});
 	$token =~ s/.*\n//;
 
-	Lease::Node::pgbench_ok($node, "-T 4 -c 5 -j 2 -M prepared -D token=$token",
+	Lease::Node::pgbench_ok($node, "-T 3 -c 5 -j 2 -M prepared -D token=$token",
 		"$what: the lease is never seen as missing", readers => $script);
 	# Every transaction a new session, which has no hints.
 	my $writer = IPC::Run::start(
 		[ 'pgbench', '-n', '-T', 60, '-M', 'prepared', '-f',
 			$node->basedir . '/writer.sql', $node->connstr('postgres') ],
 		'>', \my $out, '2>', \my $err);
-	Lease::Node::pgbench_ok($node, "-T 3 -c 2 -C -D token=$token",
+	Lease::Node::pgbench_ok($node, "-T 2 -c 2 -C -D token=$token",
 		"$what: nor by new sessions",
 		tokens => q{SELECT 1/(lease_token('moving', 'a') = :token)::int;
 SELECT 1/(NOT lease_try('moving', 'b', '1 hour'))::int;

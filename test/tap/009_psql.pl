@@ -21,7 +21,9 @@ SELECT lease_try('nightly', :'owner', '1 min') AS got \gset
     \set ON_ERROR_STOP off
     \ir job.psql
     \set failed :ERROR
-    ROLLBACK;
+    \if :failed
+        ROLLBACK;
+    \endif
     SELECT lease_release('nightly', :'owner') AS released \gset
     \if :failed
         \warn 'the job failed'
@@ -74,7 +76,7 @@ sub start_six
 		push @started, $p;
 	}
 	$_->{run}->finish for @started;
-	return map { { code => $_->{run}->result, out => $_->{out}, err => $_->{err} } } @started;
+	return map { { code => $_->{run}->full_result >> 8, out => $_->{out}, err => $_->{err} } } @started;
 }
 
 my $last = 0;

@@ -1,8 +1,7 @@
 # A throw-away server that has the extension, and what several tests ask of one.
 #
-# LEASE_DESTDIR names the tree that `make install DESTDIR=` filled; Debian's
-# servers look there first (extension_destdir). Without it the server's own
-# directories are used.
+# Where the server finds the extension is told by the settings in the file that
+# TEMP_CONFIG names, if it is not in the server's own directories.
 package Lease::Node;
 
 use strict;
@@ -25,7 +24,6 @@ sub make
 		allows_streaming => $streaming,
 		extra            => [ '--encoding=UTF8', '--locale=C' ]);
 	%conf = (log_statement => 'none', %conf);
-	$conf{extension_destdir} = $ENV{LEASE_DESTDIR} if $ENV{LEASE_DESTDIR};
 	$node->append_conf('postgresql.conf', "$_ = '$conf{$_}'")
 	  for sort keys %conf;
 	$node->start;
