@@ -57,6 +57,7 @@ is(sql(q{SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'}),
 # What an open transaction holds is refused at once.
 my $first = $node->background_psql('postgres', on_error_stop => 1);
 my $second = $node->background_psql('postgres', on_error_stop => 1);
+$_->query_safe(q{SET statement_timeout = '10s'}) for $first, $second;
 
 sub refused_at_once
 {

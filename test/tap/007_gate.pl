@@ -92,6 +92,20 @@ is($holder->query_safe(q{SELECT lease_try_any('{job,free}', 'b', '1 min')}),
 is(scalar(() = $node->safe_psql('postgres', $gates) =~ /Exclusive/g), 1,
 	'keeps the gate of what it took only');
 $holder->query_safe('ROLLBACK');
+# A try that found the lease free and its row locked had the gate for a moment.
+$node->safe_psql('postgres', q{SELECT lease_release('job', 'a')});
+my $locker = $node->background_psql('postgres', on_error_stop => 1);
+$locker->query_safe('BEGIN');
+$locker->query_safe(q{SELECT 1 FROM dist_lock WHERE name = 'job' FOR UPDATE});
+$holder->query_safe('BEGIN');
+is($holder->query_safe(q{SELECT lease_try('job', 'a', '1 min')}),
+	'f', 'a try on a free lease whose row is locked by hand');
+is($node->safe_psql('postgres', $gates), '', 'gives the gate back at once');
+$locker->query_safe('ROLLBACK');
+is($node->safe_psql('postgres', q{SELECT lease_try('job', 'b', '1 min')}),
+	't', 'so that the next one gets the lease beside that open block');
+$locker->quit;
+$holder->query_safe('ROLLBACK');
 $holder->quit;
 
 Lease::Node::unhurt($node);
