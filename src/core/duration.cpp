@@ -8,23 +8,35 @@ namespace {
 
 constexpr Usec usec_per_day = Usec{24} * 60 * 60 * 1000000;
 
-template <typename T> constexpr bool extreme(T value) noexcept {
-    return value == std::numeric_limits<T>::max() || value == std::numeric_limits<T>::min();
+// -infinity and infinity of the server: every field at the same extreme.
+bool is_infinite(IntervalFields fields) noexcept {
+    using Int = std::numeric_limits<std::int32_t>;
+    using Long = std::numeric_limits<Usec>;
+    return (fields.months == Int::max() && fields.days == Int::max() &&
+            fields.usec == Long::max()) ||
+           (fields.months == Int::min() && fields.days == Int::min() && fields.usec == Long::min());
 }
 
 Duration duration_from(IntervalFields fields) noexcept {
-    if (extreme(fields.months) && extreme(fields.days) && extreme(fields.usec))
+    if (is_infinite(fields))
         return {0, DurationError::infinite};
     if (fields.months != 0)
         return {0, DurationError::months};
 
-    Usec days = 0;
+    // Beside a rest that is not negative, the days alone tell the sign.
+    Usec days = fields.days + fields.usec / usec_per_day;
+    Usec rest = fields.usec % usec_per_day;
+    if (rest < 0) {
+        --days;
+        rest += usec_per_day;
+    }
+    if (days < 0)
+        return {0, DurationError::negative};
+
     Usec total = 0;
-    if (__builtin_mul_overflow(Usec{fields.days}, usec_per_day, &days) ||
-        __builtin_add_overflow(days, fields.usec, &total))
-        return {0, fields.days < 0 ? DurationError::negative : DurationError::too_long};
-    if (total < 0)
-        return {total, DurationError::negative};
+    if (__builtin_mul_overflow(days, usec_per_day, &total) ||
+        __builtin_add_overflow(total, rest, &total))
+        return {0, DurationError::too_long};
     return {total, DurationError::none};
 }
 

@@ -19,7 +19,7 @@ struct IntervalFields {
 
 enum class DurationError : std::uint8_t {
     none,
-    infinite, // all fields at their extreme
+    infinite, // all fields at the same extreme
     months,   // a month has no fixed length
     negative,
     zero,

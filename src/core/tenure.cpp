@@ -80,12 +80,11 @@ Row granted(const Row *row, std::string_view owner, std::string_view role, Usec 
 
 Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept {
     Row next = row;
-    // An infinite expiry, made by hand, leaves no margin to speak of.
-    if (*row.expiry < timestamp_end) {
-        const Usec margin = *row.expiry - now;
-        if (!row.min_margin || margin < *row.min_margin)
-            next.min_margin = margin;
-    }
+    // A far expiry, made by hand, may leave a margin that is infinite or does not fit.
+    Usec margin = 0;
+    if (*row.expiry < timestamp_end && !__builtin_sub_overflow(*row.expiry, now, &margin) &&
+        (!row.min_margin || margin < *row.min_margin))
+        next.min_margin = margin;
     next.expiry = expiry;
     next.renewed_at = now;
     next.ttl = ttl;
@@ -94,8 +93,10 @@ Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept {
 
 Row ended(const Row &row, Ending how, Usec free_from) noexcept {
     Row next = row;
-    next.last_owner = row.owner;
-    next.last_end = how;
+    if (row.owner) {
+        next.last_owner = row.owner;
+        next.last_end = how;
+    }
     next.owner.reset();
     next.expiry = free_from;
     next.session_pid.reset();

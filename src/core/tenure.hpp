@@ -72,7 +72,8 @@ std::optional<Usec> instant_after(Usec now, Usec length) noexcept;
 std::optional<std::int64_t> least_next_token(const Row *row) noexcept;
 
 // The next rows. The caller has checked that the step is allowed at `now`:
-// granted() wants a takeable lease, the others the holder's standing.
+// granted() wants a takeable lease, extended() the holder's standing, ended() a
+// lease that is held or cooling; of a cooling one, how its last tenure ended stays.
 Row granted(const Row *row, std::string_view owner, std::string_view role, Usec ttl, Usec expiry,
             std::int64_t token, Usec now) noexcept;
 Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept;

@@ -1,0 +1,94 @@
+# lease: a PostgreSQL extension, built by PGXS.
+#
+#   make                      builds the module
+#   make install              installs it; DESTDIR=dir and PG_CONFIG=path as usual
+#   make installcheck         tests what is installed, on the server that runs
+#   make demo                 shows the main job on a throw-away server
+#   make test                 all suites on throw-away servers; ends with "N passed, M failed"
+#       SUITES="unit regress isolation tap pgxs"      only these
+#       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
+#       KEEP=1                                        leaves the temporary directory
+#   make clean
+#
+# demo and test install with apt-get what they need and cannot find (test/harness/deps).
+# WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov.
+
+PG_CONFIG ?= pg_config
+TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
+.DEFAULT_GOAL := all
+
+# demo and test must work before there is any PGXS to include.
+.PHONY: demo test
+demo test:
+	@PG_CONFIG='$(PG_CONFIG)' $(TOP)/test/harness/run $@
+
+ifneq ($(filter-out demo test,$(or $(MAKECMDGOALS),all)),)
+
+MODULE_big = lease
+EXTENSION = lease
+DATA = sql/lease--1.0.sql
+CORE = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/core/*.cpp))
+OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
+UNIT = build/unit
+EXTRA_CLEAN = build .flags
+
+PG_CPPFLAGS = -isystem $(includedir_server)
+PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \
+	-fno-exceptions -fno-rtti -fvisibility=hidden
+PG_CXXFLAGS += $(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
+# The server's C++ driver links, so that it finds its own library.
+override COMPILER = $(CXX) $(CXXFLAGS)
+# Else PGXS compiles every file once more, by clang, in that one's own standard.
+override with_llvm := no
+
+# Input is in test/, expected output on top.
+REGRESS = $(patsubst $(TOP)/test/sql/%.sql,%,$(sort $(wildcard $(TOP)/test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=$(TOP)/test
+ISOLATION = $(patsubst $(TOP)/test/isolation/specs/%.spec,%,$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(wildcard $(PGXS)),)
+$(error no PGXS found by $(PG_CONFIG): install postgresql-server-dev-NN, or say PG_CONFIG=path)
+endif
+include $(PGXS)
+
+# The core is pure: without the server's headers in reach it cannot be otherwise.
+$(CORE): override CPPFLAGS := $(filter-out -I% -isystem $(includedir_server),$(CPPFLAGS))
+
+# Packaged servers do not track dependencies.
+CORE_HEADERS = $(wildcard $(TOP)/src/core/*.hpp)
+$(OBJS): $(CORE_HEADERS) .flags | $(CURDIR)/src/core
+$(filter-out $(CORE),$(OBJS)): $(wildcard $(TOP)/src/*.hpp)
+
+# What was built for another server, or by other flags, is stale.
+.flags: FORCE
+	@echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || \
+	echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' >$@
+
+# Unit tests see the core only. They are programs of their own: with exceptions, and watched.
+.PHONY: unit FORCE
+unit: $(UNIT)/run
+UNIT_SRC = $(wildcard $(TOP)/test/unit/*.cpp $(TOP)/src/core/*.cpp)
+UNIT_OBJS = $(patsubst $(TOP)/%.cpp,$(UNIT)/%.o,$(UNIT_SRC))
+UNIT_CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -I$(TOP)/src -DBOOST_TEST_DYN_LINK \
+	-fsanitize=address,undefined -fno-sanitize-recover=all \
+	$(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage)
+$(UNIT)/run: $(UNIT_OBJS)
+	$(CXX) $(UNIT_CXXFLAGS) -o $@ $^ -lboost_unit_test_framework
+$(UNIT_OBJS): $(UNIT)/%.o: $(TOP)/%.cpp $(CORE_HEADERS) $(wildcard $(TOP)/test/unit/*.hpp) .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(UNIT_CXXFLAGS) -c -o $@ $<
+
+$(CURDIR)/src/core:
+	$(MKDIR_P) $@
+
+# Built elsewhere: pg_regress looks for expected/ where it runs.
+ifneq ($(TOP),$(realpath $(CURDIR)))
+installcheck: | $(CURDIR)/expected
+$(CURDIR)/expected:
+	ln -s $(TOP)/expected $@
+EXTRA_CLEAN += $(CURDIR)/expected
+endif
+
+endif

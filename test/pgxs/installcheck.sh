@@ -1,0 +1,16 @@
+#!/bin/bash
+# make installcheck, as PGXS's users know it: on a running server, twice in a row, and
+# from a directory elsewhere.
+. test/pgxs/tap.bash
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+if [ "${1:-}" != running ]; then
+    exec test/harness/with-server "$0" running
+fi
+tree=$PWD
+ok 'make installcheck' make installcheck
+ok 'make installcheck again' make installcheck
+cd "$dir" || exit
+ok 'make -f elsewhere installcheck' make -f "$tree/Makefile" installcheck
+done_testing

@@ -1,0 +1,38 @@
+# TAP from shell. Sourced by the tests beside it, which run in a copy of the
+# repository (test/harness/sandbox).
+set -uo pipefail
+tests=0
+
+# ok NAME COMMAND...: what the command prints is shown if it fails.
+ok() {
+    local name=$1 output
+    shift
+    tests=$((tests + 1))
+    if output=$("$@" 2>&1); then
+        printf 'ok %s - %s\n' "$tests" "$name"
+    else
+        printf 'not ok %s - %s\n' "$tests" "$name"
+        tail -n 60 <<<"$output" | sed 's/^/# /'
+    fi
+}
+
+done_testing() { printf '1..%s\n' "$tests"; }
+
+# A copy of what is in the repository, without what was built.
+copy_sources() {
+    mkdir -p "$1" && tar --exclude='*.o' --exclude='*.so' --exclude=./build --exclude=./.flags -cf - . |
+        tar -C "$1" -xf -
+}
+
+make() { command make -j "$(nproc)" "PG_CONFIG=$PG_CONFIG" "$@"; }
+
+# Exactly what an installation consists of, under a directory.
+installed_in() {
+    local share lib
+    share=$("$PG_CONFIG" --sharedir)
+    lib=$("$PG_CONFIG" --pkglibdir)
+    diff <(cd "$1" && find . -type f | sort) <(
+        printf '.%s\n' "$lib/lease.so" "$share/extension/lease.control" sql/*--*.sql |
+            sed "s#^\.sql/#.$share/extension/#" | sort
+    )
+}
