@@ -83,7 +83,7 @@ costs_nothing(
 	sub {
 		# Two tries a transaction of the script.
 		Lease::Node::pgbench_ok($node, '-t 2500 -c 2 -M prepared',
-			'losing tries are false', try => $losing{try});
+			'losing tries are false', $losing{try});
 	});
 for my $kind ('renew', 'try_any', 'token')
 {
@@ -91,7 +91,7 @@ for my $kind ('renew', 'try_any', 'token')
 		"losing $kind",
 		sub {
 			Lease::Node::pgbench_ok($node, '-t 200 -c 2',
-				"losing $kind answers no", $kind => $losing{$kind});
+				"losing $kind answers no", $losing{$kind});
 		});
 }
 
@@ -102,7 +102,7 @@ costs_nothing(
 		Lease::Node::pgbench_ok(
 			$node, '-t 10',
 			'losing release answers no',
-			release => q{SELECT 1/(NOT lease_release('held', 'b'))::int;
+			q{SELECT 1/(NOT lease_release('held', 'b'))::int;
 SELECT 1/(NOT lease_release('held', 'a', NULL, 1))::int;
 SELECT 1/(NOT lease_release('expired', 'a'))::int;
 SELECT 1/(NOT lease_release('none', 'a'))::int;

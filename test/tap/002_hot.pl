@@ -42,7 +42,7 @@ hot('10,000 renewals of one lease',
 	10_000,
 	sub {
 		Lease::Node::pgbench_ok($node, '-t 10000 -M prepared', 'renewed',
-			one => q{SELECT 1/lease_renew('one', 'a', '1 hour')::int;});
+			q{SELECT 1/lease_renew('one', 'a', '1 hour')::int;});
 	});
 
 # 10,000 names, granted through the function.
@@ -70,7 +70,7 @@ hot('renewals one by one', 3000,
 	sub {
 		$out = Lease::Node::pgbench_ok($node, '-t 3000 -M prepared -D n=0',
 			'renewed one by one',
-			each => q{\set n :n + 1
+			q{\set n :n + 1
 SELECT 1/lease_renew('n' || :n, 'a', '1 hour')::int;});
 	});
 my ($ms_each) = $out =~ /latency average = ([\d.]+) ms/;

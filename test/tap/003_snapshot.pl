@@ -28,7 +28,7 @@ sub renewals
 
 	unlink glob "$prefix.*";
 	Lease::Node::pgbench_ok($node, "-t $count -M prepared -l --log-prefix=$prefix",
-		"$count renewals", renew => q{SELECT 1/lease_renew('k', 'a', '1 hour')::int;});
+		"$count renewals", q{SELECT 1/lease_renew('k', 'a', '1 hour')::int;});
 	my ($log) = glob "$prefix.*";
 	return map { (split)[2] } split /\n/, slurp_file($log);
 }
@@ -78,28 +78,22 @@ sub never_missing
 	$token =~ s/.*\n//;
 
 	Lease::Node::pgbench_ok($node, "-T 3 -c 5 -j 2 -M prepared -D token=$token",
-		"$what: the lease is never seen as missing", readers => $script);
+		"$what: the lease is never seen as missing", $script);
 	# Every transaction a new session, which has no hints.
-	my $writer = IPC::Run::start(
-		[ 'pgbench', '-n', '-T', 60, '-M', 'prepared', '-f',
-			$node->basedir . '/writer.sql', $node->connstr('postgres') ],
-		'>', \my $out, '2>', \my $err);
+	my $writer = Lease::Node::pgbench_start($node, '-M prepared',
+		q{SELECT 1/lease_renew('moving', 'a', '1 hour')::int;});
 	Lease::Node::pgbench_ok($node, "-T 2 -c 2 -C -D token=$token",
 		"$what: nor by new sessions",
-		tokens => q{SELECT 1/(lease_token('moving', 'a') = :token)::int;
+		q{SELECT 1/(lease_token('moving', 'a') = :token)::int;
 SELECT 1/(NOT lease_try('moving', 'b', '1 hour'))::int;
 });
-	$writer->pump_nb;
-	ok($writer->pumpable, "$what: the writer was at it all the time") or diag($err);
-	$writer->kill_kill;
+	Lease::Node::pgbench_stop($writer, "$what: the writer was at it all the time");
 	is($node->safe_psql('postgres',
 			q{SELECT token FROM dist_lock WHERE name = 'moving' AND owner = 'a'}),
 		$token, "$what: the same tenure at the end");
 	return;
 }
 
-append_to_file($node->basedir . '/writer.sql',
-	q{SELECT 1/lease_renew('moving', 'a', '1 hour')::int;});
 $holder = old_snapshot();
 never_missing('page full, old snapshot held');
 # An index on what every renewal changes leaves no HOT update at all.

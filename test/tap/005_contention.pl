@@ -18,7 +18,7 @@ for my $round (1 .. 3)
 {
 	Lease::Node::pgbench_ok($node, '-T 3 -c 3 -j 3 -M prepared',
 		'free lease, strangers with wrong owners: not one try of the client is false',
-		loop => q{\if :client_id = 0
+		q{\if :client_id = 0
 SELECT 1/lease_try('k', 'client', '1 min')::int;
 SELECT 1/lease_release('k', 'client')::int;
 \elif :client_id = 1
@@ -45,7 +45,7 @@ my $down = sql(q{SELECT array_agg('n' || n ORDER BY n DESC) FROM generate_series
 my $deadlocks = sql(q{SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'});
 Lease::Node::pgbench_ok($node, '-t 100 -c 2 -j 2',
 	'two sessions renew the same 500 names in opposite order',
-	renew => qq{\\if :client_id = 0
+	qq{\\if :client_id = 0
 SELECT 1/(lease_renew_all('$up', 'o', '1 hour') = '$up')::int;
 \\else
 SELECT 1/(lease_renew_all('$down', 'o', '1 hour') = '$down')::int;
@@ -107,7 +107,7 @@ $_->quit for $first, $second;
 sql(q{CREATE TABLE tenure (token bigint PRIMARY KEY, client int, begun timestamptz, over timestamptz)});
 Lease::Node::pgbench_ok($node, '-T 4 -c 16 -j 2',
 	'sixteen clients race for one name',
-	race => q{\set dies random(1, 3)
+	q{\set dies random(1, 3)
 \set ttl 10000
 \if :dies = 1
 \set ttl random(2, 8)
@@ -149,7 +149,7 @@ for my $round (1 .. 5)
 	my $slots = sql(qq{SELECT array_agg('slot $round/' || n) FROM generate_series(1, 16) n});
 	Lease::Node::pgbench_ok($node, '-t 1 -c 16 -j 16',
 		'16 owners over 16 slots: each has one at its first call',
-		slots => qq{SELECT 1/(lease_try_any('$slots', 'o' || :client_id, '1 min') IS NOT NULL)::int;});
+		qq{SELECT 1/(lease_try_any('$slots', 'o' || :client_id, '1 min') IS NOT NULL)::int;});
 	is( sql(qq{SELECT count(*), count(DISTINCT owner) FROM dist_lock
 			WHERE name ~ '^slot $round/' AND owner IS NOT NULL}),
 		'16|16', 'and none has two');

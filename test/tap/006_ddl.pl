@@ -14,10 +14,9 @@ my $node = Lease::Node::make('ddl');
 sub sql { return $node->safe_psql('postgres', @_) }
 
 # Calls in a loop, and DDL in a loop beside them
-sql(q{SELECT lease_try('all', 'a', '1 hour');
-	SELECT count(lease_try('n' || n, 'a', '1 hour')) FROM generate_series(1, 500) n});
-my ($out, $err) = ('', '');
-append_to_file($node->basedir . '/calls.sql', q{\set n random(1, 500)
+my $calls = q{\set n random(1, 500)
+\set r random(1, 2000000000)
+SELECT 1/lease_try('new' || :r, 'me', '1 ms')::int;
 SELECT 1/lease_try('own' || :client_id, 'me', '1 min')::int;
 SELECT 1/(lease_token('own' || :client_id, 'me') > 0)::int;
 SELECT 1/lease_renew('own' || :client_id, 'me', '1 min')::int;
@@ -26,44 +25,49 @@ SELECT 1/(NOT lease_try('all', 'b', '1 min'))::int;
 SELECT 1/lease_renew('n' || :n, 'a', '1 hour')::int;
 SELECT 1/(cardinality(lease_renew_all('{all,n1,n2,n3}', 'a', '1 hour')) = 4)::int;
 SELECT 1/(lease_try_any(ARRAY['all', 'slot' || :client_id], 'b' || :client_id, '1 min') IS NOT NULL)::int;
-});
-my $calls = IPC::Run::start(
-	[ 'pgbench', '-n', '-T', 60, '-c', 4, '-j', 2, '-M', 'prepared', '-f',
-		$node->basedir . '/calls.sql', $node->connstr('postgres') ],
-	'>', \$out, '2>', \$err);
-my $session = $node->background_psql('postgres', on_error_stop => 1);
-my @ddl = (
+};
+
+sub beside_calls
+{
+	my ($what, $rounds, @ddl) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $bench = Lease::Node::pgbench_start($node, '-c 4 -j 2 -M prepared', $calls);
+	my $grants = q{SELECT sum(grants) FROM dist_lock WHERE name ~ '^own'};
+	my $stuck = 0;
+
+	$node->poll_query_until('postgres', "SELECT ($grants) > 0") or die 'no calls';
+	for my $round (1 .. $rounds)
+	{
+		my $before = sql($grants);
+		$session->query($_ =~ s/%d/$round/r) for @ddl;
+		$node->poll_query_until('postgres', "SELECT ($grants) > $before") or $stuck++;
+	}
+	is($stuck, 0, "$what: the calls went on after each round");
+	is($session->{stderr}, '', "$what: no error of it");
+	Lease::Node::pgbench_stop($bench, "$what beside calls: no error of theirs");
+	$session->quit;
+	note("$what: " . sql($grants) . ' grants');
+	return;
+}
+
+sql(q{SELECT lease_try('all', 'a', '1 hour');
+	SELECT count(lease_try('n' || n, 'a', '1 hour')) FROM generate_series(1, 500) n});
+beside_calls('REINDEX CONCURRENTLY, VACUUM FULL, CLUSTER, ANALYZE', 4,
 	'REINDEX INDEX CONCURRENTLY dist_lock_pkey',
 	'VACUUM FULL dist_lock',
 	'REINDEX TABLE CONCURRENTLY dist_lock',
 	'CLUSTER dist_lock USING dist_lock_pkey',
-	'ANALYZE dist_lock',
+	'ANALYZE dist_lock');
+beside_calls('ALTER TABLE, VACUUM (TRUNCATE), CREATE INDEX', 4,
 	'ALTER TABLE dist_lock ADD COLUMN x%d int',
 	'VACUUM (TRUNCATE) dist_lock',
 	'ALTER TABLE dist_lock ADD COLUMN y%d float8 DEFAULT random()',
-	'REINDEX TABLE dist_lock',
 	'CREATE INDEX CONCURRENTLY ON dist_lock (expiry)',
-	'ALTER TABLE dist_lock SET (fillfactor = 50)');
-my $grants = q{SELECT sum(grants) FROM dist_lock WHERE name ~ '^own'};
-my $stuck = 0;
-
-for my $round (1 .. 4)
-{
-	my $before = sql($grants);
-	for my $statement (@ddl)
-	{
-		$session->query_safe(sprintf $statement, $round);
-		$calls->pump_nb;
-	}
-	$stuck++ if sql($grants) == $before;
-}
-is($stuck, 0, 'the calls went on in each round');
-ok($calls->pumpable,
-	'REINDEX CONCURRENTLY, VACUUM FULL, CLUSTER, ANALYZE, ALTER TABLE beside calls: nobody stopped');
-$calls->signal('INT');
-$calls->finish;
-unlike($err, qr/ERROR|FATAL|aborted/, 'and no error');
-note(sql($grants) . ' grants meanwhile');
+	'ALTER TABLE dist_lock SET (fillfactor = 50)',
+	'CREATE INDEX x%d ON dist_lock (token)',
+	'DROP INDEX x%d');
+# These lock the table first and the index then.
+beside_calls('REINDEX', 10, 'REINDEX TABLE dist_lock', 'REINDEX INDEX dist_lock_pkey');
 is(sql(q{SELECT lease_token('all', 'a') = token FROM dist_lock WHERE name = 'all'}),
 	't', 'the lease held all the while is still held');
 if (sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'amcheck'}))
@@ -76,6 +80,7 @@ if (sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'amcheck'}))
 }
 
 # DROP and CREATE EXTENSION by somebody else
+my $session = $node->background_psql('postgres', on_error_stop => 1);
 $session->query_safe(q{PREPARE try AS SELECT lease_try('k', 'a', '1 hour')});
 $session->query_safe(q{PREPARE token AS SELECT lease_token('k', 'a')});
 is($session->query_safe('EXECUTE try'), 't', 'a session that has everything cached');
@@ -123,21 +128,32 @@ is($session->query_safe(
 		q{SELECT lease_renew('stays', 'a', '1 hour'), lease_try('goes', 'b', '1 hour'), lease_try('fill3000', 'f', '1 hour')}),
 	't|t|t', 'and renewed, and taken');
 
-my $places = sql(q{SELECT array_agg(ctid) FROM dist_lock WHERE name IN ('goes', 'fill3000')});
-sql(q{DELETE FROM dist_lock WHERE name IN ('goes', 'fill3000')});
-sql(q{VACUUM dist_lock});
-sql(q{INSERT INTO dist_lock(name, owner, expiry, token)
-	SELECT 'other' || n, o, now() + '1 hour', n
-	FROM generate_series(1, 300) n, unnest('{b,f}'::text[]) WITH ORDINALITY o(o, i) WHERE i = n % 2 + 1});
-is(sql(qq{SELECT count(*) FROM dist_lock WHERE name ~ '^other' AND ctid = ANY ('$places')}),
-	2, 'other leases are in the places of two that were deleted');
-is($session->query_safe(
-		q{SELECT lease_token('goes', o) IS NULL AND lease_token('fill3000', o) IS NULL AND NOT lease_renew('goes', o, '1 hour')
-		  FROM unnest('{b,f}'::text[]) o}),
-	"t\nt", 'hints that point at the row of another lease: not taken for it');
-is($session->query_safe(q{SELECT lease_try('goes', 'c', '1 hour'), lease_try('fill3000', 'c', '1 hour')}),
-	't|t', 'and the lease is free');
 $session->quit;
+
+# The moment in which the tail is gone and the sessions have not heard of it
+my $reader = Lease::Node::pgbench_start($node, '-c 2 -M prepared',
+	q{SELECT 1/(coalesce(lease_token('tail', 'a'), 4000) = 4000)::int;});
+for (1 .. 20)
+{
+	sql(q{INSERT INTO dist_lock(name, owner, expiry, token)
+		SELECT 'fill' || n, 'f', now() + '1 hour', n FROM generate_series(1, 500) n
+		UNION ALL SELECT 'tail', 'a', now() + '1 hour', 4000});
+	sql(q{SELECT pg_sleep(0.01);
+		DELETE FROM dist_lock WHERE name ~ '^fill' OR name = 'tail'});
+	sql('VACUUM (TRUNCATE) dist_lock');
+}
+Lease::Node::pgbench_stop($reader, 'VACUUM (TRUNCATE) beside calls: no error');
+
+# Places on a page pass from one lease to another all the time.
+sql(q{INSERT INTO dist_lock(name, owner, expiry, token)
+	SELECT 'p' || n, 'a', now() + '1 hour', n FROM generate_series(1, 8) n});
+Lease::Node::pgbench_ok($node, '-T 2 -c 4 -j 2 -M prepared',
+	'hints that point at another lease are not taken for it',
+	q{\set n random(1, 8)
+\set m random(1, 8)
+SELECT 1/lease_renew('p' || :n, 'a', '1 hour', :n)::int;
+SELECT 1/(lease_token('p' || :m, 'a') = :m)::int;
+});
 
 Lease::Node::unhurt($node);
 $node->stop;

@@ -59,32 +59,65 @@ sub median
 	return $sorted[ $#sorted / 2 ];
 }
 
-# Every client of a pgbench run went through all its transactions. In the
-# scripts `SELECT 1/(condition)::int` ends a client whose condition is false.
-sub pgbench_ok
+sub _pgbench
 {
-	my ($node, $options, $test, %scripts) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	local $ENV{PGOPTIONS} =
-	  ($ENV{PGOPTIONS} // '') . ' -c client_min_messages=error';
-	my $nr = ++$Lease::Node::runs;
+	my ($node, $options, @scripts) = @_;
 	my @files;
 
-	for my $name (sort keys %scripts)
+	for my $script (@scripts)
 	{
-		my $path = $node->basedir . "/$nr-$name.sql";
-		append_to_file($path, $scripts{$name});
+		my $path = $node->basedir . '/script' . ++$Lease::Node::scripts . '.sql';
+		append_to_file($path, $script);
 		push @files, '-f', $path;
 	}
-	my $out = '';
-	my $err = '';
-	my $fine = IPC::Run::run(
-		[ 'pgbench', '-n', split(' ', $options), @files,
-			$node->connstr('postgres') ],
+	return [ 'pgbench', '-n', split(' ', $options), @files,
+		$node->connstr('postgres') ];
+}
+
+# Every client of a pgbench run went through all its transactions. In the
+# script `SELECT 1/(condition)::int` ends a client whose condition is false.
+sub pgbench_ok
+{
+	my ($node, $options, $test, $script) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	local $ENV{PGOPTIONS} = '-c client_min_messages=error';
+	my ($out, $err) = ('', '');
+
+	my $fine = IPC::Run::run(_pgbench($node, $options, $script),
 		'>', \$out, '2>', \$err);
-	$err =~ s/^pgbench \(.*\)\n//mg;
-	ok($fine, $test) or diag("pgbench $options:\n$out$err");
+	# Deadlocks and serialization failures do not end a client.
+	ok($fine && $out !~ /failed transactions: [1-9]/, $test)
+	  or diag("pgbench $options:\n$out$err");
 	return $out;
+}
+
+# The same in the background, until pgbench_stop(), by when the server's log
+# must not have any error.
+sub pgbench_start
+{
+	my ($node, $options, $script) = @_;
+	local $ENV{PGOPTIONS} = '-c client_min_messages=error';
+	my $bench =
+	  { node => $node, log => -s $node->logfile, out => '', err => '' };
+
+	$bench->{run} = IPC::Run::start(_pgbench($node, "-T 120 $options", $script),
+		'>', \$bench->{out}, '2>', \$bench->{err});
+	return $bench;
+}
+
+sub pgbench_stop
+{
+	my ($bench, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	$bench->{run}->pump_nb;
+	my $busy = $bench->{run}->pumpable;
+	$bench->{run}->kill_kill;
+	my @errors = grep { /ERROR:/ } split /\n/,
+	  slurp_file($bench->{node}->logfile, $bench->{log});
+	ok($busy && $bench->{err} !~ /error:/ && !@errors, $test)
+	  or diag(join "\n", $bench->{err}, @errors);
+	return;
 }
 
 # No server process of this node died or tripped over an assertion.
