@@ -20,7 +20,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 # demo and test must work before there is any PGXS to include.
 .PHONY: demo test
 demo test:
-	@PG_CONFIG='$(PG_CONFIG)' $(TOP)/test/harness/run $@
+	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
 
 ifneq ($(filter-out demo test,$(or $(MAKECMDGOALS),all)),)
 
@@ -30,7 +30,7 @@ DATA = sql/lease--1.0.sql
 CORE = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/core/*.cpp))
 OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
 UNIT = build/unit
-EXTRA_CLEAN = build .flags
+EXTRA_CLEAN = build .flags $(OBJS:.o=.gcno) $(OBJS:.o=.gcda)
 
 PG_CPPFLAGS = -isystem $(includedir_server)
 PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \

@@ -123,3 +123,145 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
 
 COMMENT ON FUNCTION lease_token(text, text) IS
 'The fencing token of the lease "name" if "owner" holds it at this moment, else NULL.';
+
+CREATE FUNCTION lease_fence(name text, token bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lease_fence'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_fence(text, bigint) IS
+'Call it first in the transaction that writes: raises SQLSTATE LEASE unless "token" is the live tenure of the lease "name", and then keeps every takeover, release and break of it out until this transaction ends.';
+
+CREATE FUNCTION lease_fenced()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'lease_fenced'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_fenced() IS
+'Trigger, with the name of a lease as its argument: the table can only be written by a transaction that has passed lease_fence() on that lease.';
+
+CREATE PROCEDURE lease_acquire(name text, owner text, ttl interval, wait interval DEFAULT NULL, INOUT token bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'lease_acquire'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE lease_acquire(text, text, interval, interval, bigint) IS
+'Waits its turn for the lease "name", first come first served, at most "wait" (NULL: for ever), and takes it for "owner" until "ttl" from the grant. Returns the token, or NULL if the time was up. An owner that holds it gets its token at once, extended.';
+
+CREATE PROCEDURE lease_watch(name text, known bigint, wait interval DEFAULT NULL, INOUT token bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'lease_watch'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE lease_watch(text, bigint, interval, bigint) IS
+'Waits until the live token of the lease "name" is another than "known" (NULL: nobody holds it), at most "wait" (NULL: for ever). Returns the live token, NULL if nobody holds the lease, or "known" if the time was up.';
+
+-- What an administrator does to other people's leases.
+
+CREATE FUNCTION lease_break(name text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_break'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+REVOKE ALL ON FUNCTION lease_break(text) FROM PUBLIC;
+
+COMMENT ON FUNCTION lease_break(text) IS
+'Ends whoever''s tenure of the lease "name", or the time for which it is kept from everybody. Waits for transactions behind its fence. Returns false if there was nothing to end.';
+
+CREATE FUNCTION lease_purge(idle interval)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lease_purge'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+REVOKE ALL ON FUNCTION lease_purge(interval) FROM PUBLIC;
+
+COMMENT ON FUNCTION lease_purge(interval) IS
+'Deletes the rows of leases that nobody has held for at least "idle", and returns how many. Skips those that another session is busy on.';
+
+CREATE FUNCTION lease_activity(OUT name text, OUT pid integer, OUT kind text, OUT waits_since timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'lease_activity'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_activity() IS
+'The rows of the view "lease_waiters", without positions.';
+
+CREATE VIEW lease_waiters AS
+SELECT a.name,
+       a.pid,
+       a.kind,
+       CASE WHEN a.kind OPERATOR(pg_catalog.=) 'acquire'
+            THEN pg_catalog.row_number() OVER (PARTITION BY a.name, a.kind ORDER BY a.waits_since NULLS FIRST, a.pid)
+       END AS position,
+       COALESCE(a.waits_since, s.xact_start) AS since
+FROM lease_activity() AS a
+     LEFT JOIN pg_catalog.pg_stat_activity AS s ON s.pid OPERATOR(pg_catalog.=) a.pid;
+
+GRANT SELECT ON lease_waiters TO PUBLIC;
+
+COMMENT ON VIEW lease_waiters IS 'Sessions that wait for a lease or are in the middle of one.';
+COMMENT ON COLUMN lease_waiters.name IS 'Name of the lease; NULL if it has no row yet.';
+COMMENT ON COLUMN lease_waiters.pid IS 'Process ID of the session; NULL for a prepared transaction.';
+COMMENT ON COLUMN lease_waiters.kind IS 'What it does: acquire (waits its turn), watch, fence (is behind the fence, or waits to be), busy (a grant, renewal, release or break that has not committed).';
+COMMENT ON COLUMN lease_waiters.position IS 'Place in the queue, from 1; NULL for all but acquire.';
+COMMENT ON COLUMN lease_waiters.since IS 'Since when it waits; for who does not wait, since when its transaction is open (shown to its own role and to pg_read_all_stats).';
+
+-- The owner is a secret of sorts: whoever knows it and has the role can release.
+CREATE VIEW leases AS
+SELECT d.name,
+       CASE WHEN r.may_see THEN d.owner END AS owner,
+       r.state,
+       d.token,
+       d.granted_to AS role,
+       d.acquired_at,
+       d.renewed_at,
+       d.expiry,
+       CASE WHEN d.expiry OPERATOR(pg_catalog.=) 'infinity'::pg_catalog.timestamptz THEN NULL
+            WHEN d.expiry OPERATOR(pg_catalog.>) c.now THEN d.expiry OPERATOR(pg_catalog.-) c.now
+            ELSE '0'::pg_catalog.interval
+       END AS remaining,
+       d.session_pid,
+       COALESCE(w.waiters, 0) AS waiters,
+       d.grants,
+       d.takeovers,
+       d.min_margin,
+       CASE WHEN r.may_see THEN
+           CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN d.owner ELSE d.last_owner END
+       END AS last_owner,
+       CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN 'expired' ELSE d.last_end END AS last_end
+FROM dist_lock AS d
+     CROSS JOIN (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS c
+     CROSS JOIN LATERAL (
+         SELECT CASE WHEN d.expiry OPERATOR(pg_catalog.>) c.now
+                     THEN CASE WHEN d.owner IS NOT NULL THEN 'held' ELSE 'cooling' END
+                     WHEN d.owner IS NOT NULL AND d.expiry IS NOT NULL THEN 'expired'
+                     ELSE 'free'
+                END AS state,
+                pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+                OR EXISTS (SELECT FROM pg_catalog.pg_roles AS o
+                           WHERE o.rolname OPERATOR(pg_catalog.=) d.granted_to::pg_catalog.name
+                             AND pg_catalog.pg_has_role(o.oid, 'USAGE')) AS may_see
+     ) AS r
+     LEFT JOIN (SELECT l.name, pg_catalog.count(*) AS waiters
+                FROM lease_waiters AS l
+                WHERE l.kind OPERATOR(pg_catalog.=) 'acquire'
+                GROUP BY l.name) AS w
+            ON w.name OPERATOR(pg_catalog.=) d.name;
+
+GRANT SELECT ON leases TO PUBLIC;
+
+COMMENT ON VIEW leases IS 'The leases, as they are at this moment.';
+COMMENT ON COLUMN leases.name IS 'Name of the lease.';
+COMMENT ON COLUMN leases.owner IS 'Owner of the tenure; NULL to who has neither the holder''s role nor pg_read_all_stats.';
+COMMENT ON COLUMN leases.state IS 'held, expired (a tenure ran out and nobody has taken over), cooling (kept from everybody for a while) or free.';
+COMMENT ON COLUMN leases.token IS 'Fencing token of the last tenure.';
+COMMENT ON COLUMN leases.role IS 'Role that the last tenure was granted to.';
+COMMENT ON COLUMN leases.acquired_at IS 'When the last tenure began.';
+COMMENT ON COLUMN leases.renewed_at IS 'When it was last renewed; at first, when it began.';
+COMMENT ON COLUMN leases.expiry IS 'When the tenure or the cooling time ends, or ended.';
+COMMENT ON COLUMN leases.remaining IS 'Time until then; 0 when it is over, NULL for an infinite expiry made by hand.';
+COMMENT ON COLUMN leases.session_pid IS 'Process ID of the session that the tenure is bound to, if any.';
+COMMENT ON COLUMN leases.waiters IS 'How many sessions wait their turn.';
+COMMENT ON COLUMN leases.grants IS 'How many tenures were granted.';
+COMMENT ON COLUMN leases.takeovers IS 'How many of them followed a tenure that had expired.';
+COMMENT ON COLUMN leases.min_margin IS 'The least time that was left at a renewal of the last tenure: what to choose a ttl by.';
+COMMENT ON COLUMN leases.last_owner IS 'Owner of the last tenure that ended; masked like the owner.';
+COMMENT ON COLUMN leases.last_end IS 'How that tenure ended: released, expired or broken.';

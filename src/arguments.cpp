@@ -1,10 +1,10 @@
 #include "arguments.hpp"
 
+#include "settings.hpp"
+
 namespace lease {
 
 namespace {
-
-constexpr size_t longest_text = 255; // bytes
 
 void refuse_null(FunctionCallInfo fcinfo, int number, const char *what) {
     if (PG_ARGISNULL(number))
@@ -18,10 +18,10 @@ std::string_view checked_text(Datum datum, const char *what) {
     if (view.empty())
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", what)));
-    if (view.size() > longest_text)
+    if (view.size() > longest_name)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is too long", what),
-                 errdetail("It has %zu bytes; %zu is the most.", view.size(), longest_text)));
+                 errdetail("It has %zu bytes; %zu is the most.", view.size(), longest_name)));
     return view;
 }
 
@@ -49,6 +49,13 @@ void refuse_duration(DurationError error, const char *what) {
     }
 }
 
+void refuse_beyond_max_ttl(Usec length, const char *what) {
+    if (max_ttl() > 0 && length > max_ttl())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("%s is longer than \"lease.max_ttl\" allows", what),
+                        errdetail("The most is %.3f s.", (double)max_ttl() / 1000000.0)));
+}
+
 IntervalFields interval_fields(Datum datum) {
     const Interval *value = DatumGetIntervalP(datum);
     return {value->month, value->day, value->time};
@@ -65,6 +72,7 @@ Usec ttl_argument(FunctionCallInfo fcinfo, int number) {
     refuse_null(fcinfo, number, "ttl");
     const Duration ttl = ttl_from(interval_fields(PG_GETARG_DATUM(number)));
     refuse_duration(ttl.error, "ttl");
+    refuse_beyond_max_ttl(ttl.usec, "ttl");
     return ttl.usec;
 }
 
@@ -73,7 +81,20 @@ std::optional<Usec> keep_argument(FunctionCallInfo fcinfo, int number) {
         return std::nullopt;
     const Duration keep = keep_from(interval_fields(PG_GETARG_DATUM(number)));
     refuse_duration(keep.error, "keep");
+    refuse_beyond_max_ttl(keep.usec, "keep");
     return keep.usec;
+}
+
+Usec wait_argument(FunctionCallInfo fcinfo, int number, const char *what) {
+    refuse_null(fcinfo, number, what);
+    const Duration wait = wait_from(interval_fields(PG_GETARG_DATUM(number)));
+    refuse_duration(wait.error, what);
+    return wait.usec;
+}
+
+std::int64_t required_token_argument(FunctionCallInfo fcinfo, int number) {
+    refuse_null(fcinfo, number, "token");
+    return PG_GETARG_INT64(number);
 }
 
 std::optional<std::int64_t> token_argument(FunctionCallInfo fcinfo, int number) {

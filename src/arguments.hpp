@@ -3,10 +3,7 @@
 #ifndef LEASE_ARGUMENTS_HPP
 #define LEASE_ARGUMENTS_HPP
 
-#include "core/duration.hpp"
-
-#include <optional>
-#include <string_view>
+#include "core/tenure.hpp"
 
 #include "server.hpp"
 
@@ -22,8 +19,15 @@ Usec ttl_argument(FunctionCallInfo fcinfo, int number);
 // A keep, NULL for none: errors 22023 (negative, infinite, months), 22008.
 std::optional<Usec> keep_argument(FunctionCallInfo fcinfo, int number);
 
+// A wait or an idle time, which `what` names: errors 22004, 22023 (negative). Months count 30
+// days; what is too long to count is for ever.
+Usec wait_argument(FunctionCallInfo fcinfo, int number, const char *what);
+
 // A token, NULL for any.
 std::optional<std::int64_t> token_argument(FunctionCallInfo fcinfo, int number);
+
+// A token that has to be there: error 22004.
+std::int64_t required_token_argument(FunctionCallInfo fcinfo, int number);
 
 // An array of names: errors 22004 if it is or contains NULL, 22023 as for a name.
 struct Names {

@@ -2,7 +2,6 @@
 
 #include "hints.hpp"
 #include "version.hpp"
-#include "wait.hpp"
 
 namespace lease {
 
@@ -88,31 +87,6 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     return found;
 }
 
-// The holders of a row's lock, other than this transaction, that keep lock_row() out.
-struct Lockers {
-    int count;
-    MultiXactMember *members;
-};
-
-Lockers lockers_of(const Look &look) {
-    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
-    const uint16 infomask = look.tuple.t_data->t_infomask;
-    const TransactionId xmax = HeapTupleHeaderGetRawXmax(look.tuple.t_data);
-    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
-
-    if ((infomask & HEAP_XMAX_INVALID) || HEAP_LOCKED_UPGRADED(infomask))
-        return {0, nullptr};
-    if (infomask & HEAP_XMAX_IS_MULTI) {
-        MultiXactMember *members = nullptr;
-        const int count =
-            GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
-        return {count, members};
-    }
-    auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
-    return {1, member};
-}
-
 } // namespace
 
 void let_go(Look &look) {
@@ -140,7 +114,7 @@ Look find_surely(Table &table, std::string_view name) {
         return look;
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
-    const Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
     if (find_by_index(table, name, snapshot, look))
         read_row(table, look);
     UnregisterSnapshot(snapshot);
@@ -156,7 +130,20 @@ bool is_being_inserted(Table &table, std::string_view name) {
     return found;
 }
 
-Locking lock_row(Table &table, Look &look) {
+std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {
+    // Seen from before its first command, the transaction has changed nothing yet.
+    SnapshotData before = *GetTransactionSnapshot();
+    before.curcid = FirstCommandId;
+    Look look = nothing_seen();
+    if (!find_by_index(table, name, &before, look))
+        return std::nullopt;
+    read_row(table, look);
+    const std::int64_t token = look.row.token;
+    let_go(look);
+    return token;
+}
+
+Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
     LockRelationOid(relation, RowExclusiveLock);
 
@@ -165,9 +152,8 @@ Locking lock_row(Table &table, Look &look) {
 
     TM_FailureData failure;
     Buffer locked = InvalidBuffer;
-    const TM_Result result =
-        heap_lock_tuple(table.heap, &look.tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
-                        LockWaitSkip, false, &locked, &failure);
+    const TM_Result result = heap_lock_tuple(table.heap, &look.tuple, GetCurrentCommandId(true),
+                                             mode, LockWaitSkip, false, &locked, &failure);
     let_go(look);
     look.buffer = locked;
 
@@ -190,15 +176,32 @@ Locking lock_row(Table &table, Look &look) {
     pg_unreachable();
 }
 
-void wait_for_lockers(Look &look, std::optional<Usec> deadline) {
-    const Lockers lockers = lockers_of(look);
-    // A pin held over a wait could hold vacuum up, which no deadlock detector would see.
-    let_go(look);
+Lockers lockers_of(const Look &look) {
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const uint16 infomask = look.tuple.t_data->t_infomask;
+    const TransactionId xmax = HeapTupleHeaderGetRawXmax(look.tuple.t_data);
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+
+    if ((infomask & HEAP_XMAX_INVALID) || HEAP_LOCKED_UPGRADED(infomask))
+        return {0, nullptr};
+    if (infomask & HEAP_XMAX_IS_MULTI) {
+        MultiXactMember *members = nullptr;
+        const int count =
+            GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
+        return {count, members};
+    }
+    auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
+    *member = {xmax, MultiXactStatusUpdate};
+    return {1, member};
+}
+
+void wait_for_lockers(const Lockers &lockers, const Patience &patience) {
     for (int i = 0; i < lockers.count; i++) {
         const MultiXactMember &locker = lockers.members[i];
         if (locker.status != MultiXactStatusForKeyShare &&
-            !TransactionIdIsCurrentTransactionId(locker.xid))
-            wait_for_transaction(locker.xid, deadline);
+            !TransactionIdIsCurrentTransactionId(locker.xid) &&
+            !wait_for_transaction(locker.xid, patience))
+            return;
     }
 }
 

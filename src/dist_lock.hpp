@@ -5,6 +5,7 @@
 #define LEASE_DIST_LOCK_HPP
 
 #include "row.hpp"
+#include "wait.hpp"
 
 namespace lease {
 
@@ -28,18 +29,30 @@ Look find_surely(Table &table, std::string_view name);
 // Whether a row of this name exists that has not committed yet.
 bool is_being_inserted(Table &table, std::string_view name);
 
+// The token that the row had before this transaction, by the snapshot that a
+// REPEATABLE READ or SERIALIZABLE transaction keeps; nothing if there was no row.
+std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name);
+
 void let_go(Look &look);
 
 enum class Locking { locked, busy, changed };
 
-// Locks the row against other changes (not against foreign keys), without
-// waiting, and reads it again. Keeps RowExclusiveLock on the table if it did.
-Locking lock_row(Table &table, Look &look);
+// Locks the row against other changes (not against foreign keys, but for the
+// exclusive mode), without waiting, and reads it again. Keeps RowExclusiveLock on
+// the table if it did.
+Locking lock_row(Table &table, Look &look, LockTupleMode mode = LockTupleNoKeyExclusive);
 
-// Lets the look go and waits for the transactions that keep its row busy, at
-// most until `deadline` if one is given. Locks nothing itself: look again after it.
-// Errors: 55P03 by lock_timeout, 40P01, 57014.
-void wait_for_lockers(Look &look, std::optional<Usec> deadline);
+// The transactions that lock or change the row, ended ones and our own among them.
+struct Lockers {
+    int count;
+    MultiXactMember *members;
+};
+Lockers lockers_of(const Look &look);
+
+// Waits for them to end, as long as the patience lasts. Locks nothing itself: look
+// again after it. Hold no look meanwhile: a pin could hold vacuum up, which no
+// deadlock detector would see. Errors: 55P03, 40P01, 57014.
+void wait_for_lockers(const Lockers &lockers, const Patience &patience);
 
 // Changes a locked row, and lets the look go.
 void change(Table &table, std::string_view name, Look &look, const Row &next);

@@ -1,6 +1,7 @@
 #include "dist_lock.hpp"
 
 #include "hints.hpp"
+#include "statement.hpp"
 
 namespace lease {
 
@@ -62,77 +63,30 @@ void insert_entries(Table &table, HeapTuple fresh, server::IndexEntries entries)
     list_free(indexes);
 }
 
-// One statement, kept as a plan for as long as the table has its name.
-struct InsertPlan {
-    SPIPlanPtr plan;
-    char *statement; // in TopMemoryContext
-};
-
-InsertPlan insert_plan;
-
-char *insert_statement(Relation heap) {
-    StringInfoData statement;
-    initStringInfo(&statement);
-    appendStringInfo(&statement, "INSERT INTO %s (",
-                     quote_qualified_identifier(get_namespace_name(RelationGetNamespace(heap)),
-                                                RelationGetRelationName(heap)));
+const char *insert_text(Relation heap) {
+    StringInfoData text;
+    initStringInfo(&text);
+    appendStringInfo(&text, "INSERT INTO %s (", qualified_name(heap));
     for (int i = 0; i < column_count; i++)
-        appendStringInfo(&statement, "%s%s", i == 0 ? "" : ", ", column_shapes[i].name);
-    appendStringInfoString(&statement, ") VALUES (");
+        appendStringInfo(&text, "%s%s", i == 0 ? "" : ", ", column_shapes[i].name);
+    appendStringInfoString(&text, ") VALUES (");
     for (int i = 0; i < column_count; i++)
-        appendStringInfo(&statement, "%s$%d", i == 0 ? "" : ", ", i + 1);
-    appendStringInfoString(&statement, ") ON CONFLICT (name) DO NOTHING");
-    return statement.data;
+        appendStringInfo(&text, "%s$%d", i == 0 ? "" : ", ", i + 1);
+    appendStringInfoString(&text, ") ON CONFLICT (name) DO NOTHING");
+    return text.data;
 }
 
-void prepare_insert(Relation heap) {
-    char *statement = insert_statement(heap);
-    if (insert_plan.plan != nullptr && strcmp(insert_plan.statement, statement) == 0)
-        return;
-
+// Inserts what is in the table's room for one row, if there is none of its name.
+bool insert_if_missing(Table &table) {
+    static Statement statement;
     Oid types[column_count];
-    for (int i = 0; i < column_count; i++)
-        types[i] = column_shapes[i].type;
-    const SPIPlanPtr plan = SPI_prepare(statement, column_count, types);
-    if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-    char *kept = MemoryContextStrdup(TopMemoryContext, statement);
-
-    if (insert_plan.plan != nullptr) {
-        SPI_freeplan(insert_plan.plan);
-        pfree(insert_plan.statement);
-    }
-    SPI_keepplan(plan);
-    insert_plan = {plan, kept};
-}
-
-// Runs the statement with what is in the table's room for one row, as the table's owner:
-// callers have no rights on the table.
-bool run_insert(Table &table) {
     char nulls[column_count];
-    for (int i = 0; i < column_count; i++)
+    for (int i = 0; i < column_count; i++) {
+        types[i] = column_shapes[i].type;
         nulls[i] = table.nulls[i] ? 'n' : ' ';
-
-    Oid user = InvalidOid;
-    int security = 0;
-    GetUserIdAndSecContext(&user, &security);
-    SetUserIdAndSecContext(table.heap->rd_rel->relowner,
-                           security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-    if (SPI_connect() != SPI_OK_CONNECT)
-        elog(ERROR, "SPI_connect failed");
-    prepare_insert(table.heap);
-
-    // A snapshot of this moment, so that a row committed a moment ago is a conflict like any
-    // other under REPEATABLE READ too.
-    const int result = SPI_execute_snapshot(insert_plan.plan, table.values, nulls,
-                                            GetLatestSnapshot(), InvalidSnapshot, false, true, 0);
-    if (result != SPI_OK_INSERT && result != SPI_OK_REWRITTEN)
-        elog(ERROR, "SPI_execute_snapshot failed: %s", SPI_result_code_string(result));
-    const bool inserted = SPI_processed == 1;
-    SPI_finish();
-    SetUserIdAndSecContext(user, security);
-    CommandCounterIncrement();
-    return inserted;
+    }
+    return run_as_owner(statement, table.heap, insert_text(table.heap),
+                        {column_count, types, table.values, nulls}) == 1;
 }
 
 // Triggers and rules of an administrator may have made something else of the row.
@@ -172,7 +126,7 @@ bool insert(Table &table, std::string_view name, const Row &row) {
     put_row(table, row);
     table.values[col_name] = text_datum(name);
     table.nulls[col_name] = false;
-    const bool inserted = run_insert(table);
+    const bool inserted = insert_if_missing(table);
 
     if (inserted)
         check_inserted(table, name, row);

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "arguments.hpp"
+#include "ending.hpp"
+#include "fence.hpp"
 #include "operation.hpp"
+#include "purge.hpp"
 #include "reasons.hpp"
 
 extern "C" {
@@ -14,6 +17,9 @@ PG_FUNCTION_INFO_V1(lease_renew);
 PG_FUNCTION_INFO_V1(lease_renew_all);
 PG_FUNCTION_INFO_V1(lease_release);
 PG_FUNCTION_INFO_V1(lease_token);
+PG_FUNCTION_INFO_V1(lease_fence);
+PG_FUNCTION_INFO_V1(lease_break);
+PG_FUNCTION_INFO_V1(lease_purge);
 #pragma GCC visibility pop
 }
 
@@ -104,7 +110,7 @@ Datum lease_try(PG_FUNCTION_ARGS) {
     const Usec ttl = ttl_argument(fcinfo, 2);
 
     Table table = open_for_writing(fcinfo, "lease_try()");
-    const bool held = try_lease(table, name, owner, ttl);
+    const bool held = try_lease(table, name, owner, ttl).has_value();
     close_table(table);
     PG_RETURN_BOOL(held);
 }
@@ -177,4 +183,34 @@ Datum lease_token(PG_FUNCTION_ARGS) {
     if (answer.standing != Standing::holder)
         PG_RETURN_NULL();
     PG_RETURN_INT64(answer.look.row.token);
+}
+
+Datum lease_fence(PG_FUNCTION_ARGS) {
+    const std::string_view name = text_argument(fcinfo, 0, "name");
+    const std::int64_t token = required_token_argument(fcinfo, 1);
+
+    // Its locks cannot be had on a standby.
+    PreventCommandDuringRecovery("lease_fence()");
+    Table table = open_table(fcinfo->flinfo->fn_oid);
+    pass_fence(table, name, token);
+    close_table(table);
+    PG_RETURN_VOID();
+}
+
+Datum lease_break(PG_FUNCTION_ARGS) {
+    const std::string_view name = text_argument(fcinfo, 0, "name");
+
+    Table table = open_for_writing(fcinfo, "lease_break()");
+    const bool broken = break_lease(table, name);
+    close_table(table);
+    PG_RETURN_BOOL(broken);
+}
+
+Datum lease_purge(PG_FUNCTION_ARGS) {
+    const Usec idle = wait_argument(fcinfo, 0, "idle");
+
+    Table table = open_for_writing(fcinfo, "lease_purge()");
+    const std::int64_t deleted = purge_leases(table, idle);
+    close_table(table);
+    PG_RETURN_INT64(deleted);
 }

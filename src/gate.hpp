@@ -4,7 +4,7 @@
 #ifndef LEASE_GATE_HPP
 #define LEASE_GATE_HPP
 
-#include <string_view>
+#include "core/tenure.hpp"
 
 #include "server.hpp"
 
@@ -14,13 +14,24 @@ namespace lease {
 // fourth field (pg_locks.objsubid). A name counts by the first 8 bytes of its SHA-256:
 // nobody can find a second name that meets the first.
 LOCKTAG gate_tag(std::string_view name);
-LOCKTAG sequence_tag(); // who moves the sequence of the tokens up
+LOCKTAG queue_tag(const LOCKTAG &gate); // held or awaited by who waits for the lease
+LOCKTAG watch_tag(const LOCKTAG &gate); // shared by who watches it
+LOCKTAG sequence_tag();                 // of who moves the sequence of the tokens up
 
-// Takes it if nobody holds it in any mode. Never waits.
-bool try_exclusive(const LOCKTAG &tag);
+// What a lock of this database in the lock manager is.
+enum class TagUse { none, gate, queue, watch };
+TagUse use_of(const LOCKTAG &tag);
+bool is_same_lease(const LOCKTAG &one, const LOCKTAG &other);
+
+// Fences share the gate; a new tenure, a release and a break want it alone.
+constexpr LOCKMODE gate_shared = RowShareLock;
+constexpr LOCKMODE gate_alone = ExclusiveLock;
+
+// Takes it if nobody holds it in a mode that conflicts. Never waits.
+bool try_lock(const LOCKTAG &tag, LOCKMODE mode);
 
 // Takes it, waiting. Errors: 55P03 by lock_timeout, 40P01, 57014.
-void take_exclusive(const LOCKTAG &tag);
+void take_lock(const LOCKTAG &tag, LOCKMODE mode);
 
 // Gives it back before the end of the transaction.
 void give_back(const LOCKTAG &tag, LOCKMODE mode);

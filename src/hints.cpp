@@ -6,7 +6,6 @@ namespace {
 
 // A power of two; each name has one place, and the last one there wins.
 constexpr uint32 hint_count = 512;
-constexpr size_t longest_name = 255;
 
 struct Hint {
     ItemPointerData tid;

@@ -4,7 +4,7 @@
 #ifndef LEASE_HINTS_HPP
 #define LEASE_HINTS_HPP
 
-#include <string_view>
+#include "core/tenure.hpp"
 
 #include "server.hpp"
 

@@ -1,7 +1,10 @@
 // What the server calls when it loads the library.
 
 #include "durability.hpp"
+#include "fence.hpp"
+#include "settings.hpp"
 #include "table.hpp"
+#include "wake.hpp"
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -18,4 +21,7 @@ void _PG_init();
 void _PG_init() {
     lease::watch_catalog_changes();
     lease::watch_transactions();
+    lease::watch_fences();
+    lease::watch_commits();
+    lease::define_settings();
 }

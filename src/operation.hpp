@@ -9,8 +9,32 @@
 
 namespace lease {
 
-// Takes the lease, or extends the tenure that the owner holds. False: not now.
-bool try_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl);
+// Takes the lease, or extends the tenure that the owner holds; returns its token.
+// Nothing: not now, somebody holds it, is busy on it or queues for it.
+std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::string_view owner,
+                                      Usec ttl);
+
+// What one attempt came to, and for what to wait if it did not get the lease.
+enum class Verdict : std::uint8_t {
+    held,       // with this token
+    busy,       // until this instant, or (0) until a row is there
+    gate_busy,  // takeable, but transactions are open behind its gate
+    row_busy,   // takeable, but these transactions have its row
+    look_again, // somebody was faster
+};
+struct Attempt {
+    Verdict verdict;
+    std::int64_t token;
+    Usec until;
+    Lockers lockers;
+};
+
+// Whether it is the caller's turn, or has to give way to who queues.
+enum class Turn : std::uint8_t { unknown, head };
+
+// Looks once, and takes the lease or extends the owner's tenure if that is possible.
+Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
+                      Turn turn);
 
 // What the owner is to the lease, after a step that wants it to be the holder:
 // `holder` if the step was done, else why not, with the row that says so in `look`
@@ -24,12 +48,14 @@ struct Answer {
 // Extends the tenure. The first waits for whoever is busy on the row.
 Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec ttl);
 
-// Ends the tenure; nobody gets the lease before `keep` after it began.
-Answer release_lease(Table &table, std::string_view name, const Claim &claim,
-                     std::optional<Usec> keep);
-
 // Only looks.
 Answer look_at_lease(Table &table, std::string_view name, const Claim &claim);
+
+// Whether the current user has the privileges of the role that the tenure was granted to.
+bool is_entitled(const Row &row);
+
+// What the claimant is to the lease by this look, its role included.
+Standing standing_of(const Look &look, const Claim &claim, Usec now);
 
 // Whether a try would find the lease free, or the owner's own. Only looks.
 enum class Prospect { own, free, busy };

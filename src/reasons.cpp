@@ -9,10 +9,6 @@ const char *seconds(Usec length) {
     return psprintf("%.1f s", (double)length / 1000000.0);
 }
 
-const char *since(const std::optional<Usec> &instant, Usec now) {
-    return instant && *instant > -timestamp_end ? psprintf(" %s ago", seconds(now - *instant)) : "";
-}
-
 const char *reason_of_nobody(const Row *row, Usec now) {
     if (row == nullptr)
         return "No lease of this name is known.";
@@ -68,6 +64,17 @@ const char *reason_of(const Answer &answer, const Claim &claim) {
         return "The current user does not have the privileges of the role that it was granted to.";
     }
     return "";
+}
+
+const char *tenure_in_words(const Row &row) {
+    const std::string_view owner = row.owner.value_or("");
+    const std::string_view role = row.granted_to.value_or("");
+    return psprintf("Its owner was \"%.*s\" of role \"%.*s\", its token " INT64_FORMAT ".",
+                    (int)owner.size(), owner.data(), (int)role.size(), role.data(), row.token);
+}
+
+const char *since(const std::optional<Usec> &instant, Usec now) {
+    return instant && *instant > -timestamp_end ? psprintf(" %s ago", seconds(now - *instant)) : "";
 }
 
 } // namespace lease

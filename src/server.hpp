@@ -18,6 +18,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "access/subtrans.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -32,15 +33,20 @@ extern "C" {
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "storage/bufmgr.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
@@ -51,6 +57,7 @@ extern "C" {
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 }
 
 namespace lease::server {
@@ -70,6 +77,30 @@ inline Oid primary_key_of(Relation relation) {
     return RelationGetPrimaryKeyIndex(relation, false);
 #else
     return RelationGetPrimaryKeyIndex(relation);
+#endif
+}
+
+// The process of a virtual transaction; null: it has gone, or is a prepared one.
+inline PGPROC *process_of(const VirtualTransactionId &transaction) {
+#if PG_VERSION_NUM >= 170000
+    return transaction.procNumber == INVALID_PROC_NUMBER
+               ? nullptr
+               : ProcNumberGetProc(transaction.procNumber);
+#else
+    return transaction.backendId == InvalidBackendId ? nullptr
+                                                     : BackendIdGetProc(transaction.backendId);
+#endif
+}
+
+// What pg_stat_activity shows of who sleeps until a lease changes hands; 17 can name it.
+inline uint32 queue_wait_event() {
+#if PG_VERSION_NUM >= 170000
+    static uint32 event = 0;
+    if (event == 0)
+        event = WaitEventExtensionNew("LeaseQueue");
+    return event;
+#else
+    return PG_WAIT_EXTENSION;
 #endif
 }
 

@@ -1,6 +1,7 @@
 #include "tokens.hpp"
 
 #include "gate.hpp"
+#include "statement.hpp"
 
 namespace lease {
 
@@ -10,16 +11,12 @@ namespace {
 // or the token would come back once the row is deleted.
 std::int64_t draw_at_least(const Table &table, std::int64_t least) {
     const LOCKTAG tag = sequence_tag();
-    take_exclusive(tag);
+    take_lock(tag, ExclusiveLock);
     std::int64_t token = nextval_internal(table.sequence, false);
     if (token < least) {
-        Oid user = InvalidOid;
-        int security = 0;
-        GetUserIdAndSecContext(&user, &security);
-        SetUserIdAndSecContext(table.heap->rd_rel->relowner,
-                               security | SECURITY_LOCAL_USERID_CHANGE);
+        const Identity caller = become_owner_of(table.heap);
         DirectFunctionCall2(setval_oid, ObjectIdGetDatum(table.sequence), Int64GetDatum(least));
-        SetUserIdAndSecContext(user, security);
+        become_again(caller);
         token = least;
     }
     give_back(tag, ExclusiveLock);

@@ -1,65 +1,120 @@
 #include "wait.hpp"
 
+#include "gate.hpp"
+
 namespace lease {
 
 namespace {
 
-void wait_without_deadline(TransactionId xid) {
-    XactLockTableWait(xid, nullptr, nullptr, XLTW_None);
+// What to wait for: a function that waits, and what it is given.
+struct Wait {
+    void (*wait)(const Wait &);
+    LOCKTAG tag;
+    LOCKMODE mode;
+    TransactionId xid;
+    VirtualTransactionId transaction;
+};
+
+// Waits with another lock_timeout than the session's.
+void wait_with_timeout(const Wait &what, int milliseconds) {
+    const int session_timeout = LockTimeout;
+    PG_TRY();
+    {
+        LockTimeout = milliseconds;
+        what.wait(what);
+        // A timeout that came in the moment of success is still pending.
+        CHECK_FOR_INTERRUPTS();
+    }
+    PG_FINALLY();
+    { LockTimeout = session_timeout; }
+    PG_END_TRY();
 }
 
-// Sets the session's lock_timeout for one wait; the subtransaction around it makes an error of
-// the wait end there, and leaves the caller's transaction as it was.
-void wait_at_most(TransactionId xid, int milliseconds) {
+// The same, and gives false if that timeout came. The subtransaction makes the error end here and
+// leaves the caller's transaction, and all that it holds, as it was.
+bool wait_at_most(const Wait &what, int milliseconds) {
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
-    const int session_timeout = LockTimeout;
-    const bool own_timeout = session_timeout == 0 || milliseconds < session_timeout;
+    volatile bool came = true;
 
     BeginInternalSubTransaction(nullptr);
     MemoryContextSwitchTo(context);
     PG_TRY();
     {
-        if (own_timeout)
-            LockTimeout = milliseconds;
-        wait_without_deadline(xid);
-        LockTimeout = session_timeout;
+        wait_with_timeout(what, milliseconds);
         ReleaseCurrentSubTransaction();
         MemoryContextSwitchTo(context);
         CurrentResourceOwner = owner;
     }
     PG_CATCH();
     {
-        LockTimeout = session_timeout;
         MemoryContextSwitchTo(context);
         ErrorData *error = CopyErrorData();
         FlushErrorState();
         RollbackAndReleaseCurrentSubTransaction();
         MemoryContextSwitchTo(context);
         CurrentResourceOwner = owner;
-        if (!own_timeout || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+        if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
             ReThrowError(error);
         FreeErrorData(error);
+        came = false;
     }
     PG_END_TRY();
+    return came;
+}
+
+// The session's own timeout, if it counts and ends the wait before the deadline does.
+bool session_ends_it(const Patience &patience, Usec milliseconds) {
+    return patience.session_timeout && LockTimeout > 0 && LockTimeout <= milliseconds;
+}
+
+bool wait_patiently(const Wait &what, const Patience &patience) {
+    if (!patience.deadline) {
+        if (patience.session_timeout || LockTimeout == 0)
+            what.wait(what);
+        else
+            wait_with_timeout(what, 0);
+        return true;
+    }
+    for (Usec left; (left = *patience.deadline - read_clock()) > 0;) {
+        // lock_timeout is a whole number of milliseconds in 31 bits, and 0 means for ever.
+        const Usec milliseconds = Min(left / 1000 + 1, (Usec)PG_INT32_MAX);
+        if (session_ends_it(patience, milliseconds)) {
+            what.wait(what);
+            return true;
+        }
+        if (wait_at_most(what, (int)milliseconds))
+            return true;
+    }
+    return false;
 }
 
 } // namespace
 
-void wait_for_transaction(TransactionId xid, std::optional<Usec> deadline) {
-    if (!deadline) {
-        wait_without_deadline(xid);
-        return;
-    }
-    // lock_timeout is a whole number of milliseconds, in 31 bits; zero would mean for ever.
-    const Usec left = *deadline - read_clock();
-    if (left <= 0)
-        return;
-    const Usec milliseconds = left / 1000 + 1;
-    if (milliseconds > PG_INT32_MAX)
-        wait_without_deadline(xid); // for weeks: as good as none
-    else
-        wait_at_most(xid, (int)milliseconds);
+bool wait_for_lock(const LOCKTAG &tag, LOCKMODE mode, const Patience &patience) {
+    if (try_lock(tag, mode))
+        return true;
+    Wait what = {};
+    what.wait = [](const Wait &lock) { take_lock(lock.tag, lock.mode); };
+    what.tag = tag;
+    what.mode = mode;
+    return wait_patiently(what, patience);
+}
+
+bool wait_for_transaction(TransactionId xid, const Patience &patience) {
+    Wait what = {};
+    what.wait = [](const Wait &of) { XactLockTableWait(of.xid, nullptr, nullptr, XLTW_None); };
+    what.xid = xid;
+    return wait_patiently(what, patience);
+}
+
+bool wait_for_transaction(const VirtualTransactionId &transaction, const Patience &patience) {
+    if (VirtualXactLock(transaction, false))
+        return true;
+    Wait what = {};
+    what.wait = [](const Wait &of) { VirtualXactLock(of.transaction, true); };
+    what.transaction = transaction;
+    return wait_patiently(what, patience);
 }
 
 } // namespace lease

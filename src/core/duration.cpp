@@ -17,15 +17,10 @@ bool is_infinite(IntervalFields fields) noexcept {
            (fields.months == Int::min() && fields.days == Int::min() && fields.usec == Long::min());
 }
 
-Duration duration_from(IntervalFields fields) noexcept {
-    if (is_infinite(fields))
-        return {0, DurationError::infinite};
-    if (fields.months != 0)
-        return {0, DurationError::months};
-
+Duration sum_of(std::int64_t whole_days, Usec usec) noexcept {
     // Beside a rest that is not negative, the days alone tell the sign.
-    Usec days = fields.days + fields.usec / usec_per_day;
-    Usec rest = fields.usec % usec_per_day;
+    Usec days = whole_days + usec / usec_per_day;
+    Usec rest = usec % usec_per_day;
     if (rest < 0) {
         --days;
         rest += usec_per_day;
@@ -40,6 +35,14 @@ Duration duration_from(IntervalFields fields) noexcept {
     return {total, DurationError::none};
 }
 
+Duration duration_from(IntervalFields fields) noexcept {
+    if (is_infinite(fields))
+        return {0, DurationError::infinite};
+    if (fields.months != 0)
+        return {0, DurationError::months};
+    return sum_of(fields.days, fields.usec);
+}
+
 } // namespace
 
 Duration ttl_from(IntervalFields fields) noexcept {
@@ -51,6 +54,13 @@ Duration ttl_from(IntervalFields fields) noexcept {
 
 Duration keep_from(IntervalFields fields) noexcept {
     return duration_from(fields);
+}
+
+Duration wait_from(IntervalFields fields) noexcept {
+    const Duration wait = sum_of(std::int64_t{fields.months} * 30 + fields.days, fields.usec);
+    if (wait.error == DurationError::too_long)
+        return {std::numeric_limits<Usec>::max(), DurationError::none};
+    return wait;
 }
 
 } // namespace lease

@@ -37,6 +37,10 @@ Duration ttl_from(IntervalFields fields) noexcept;
 // A minimum time to keep others out: zero or more.
 Duration keep_from(IntervalFields fields) noexcept;
 
+// How long to wait, or how long something was idle: zero or more. A month counts
+// 30 days; what is too long to count is as long as can be counted.
+Duration wait_from(IntervalFields fields) noexcept;
+
 } // namespace lease
 
 #endif

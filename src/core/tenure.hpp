@@ -7,6 +7,7 @@
 
 #include "duration.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace lease {
 
 // First instant that a timestamp cannot name (the year 294277).
 constexpr Usec timestamp_end = 9223371331200000000;
+
+// Bytes that a name or an owner may have.
+constexpr std::size_t longest_name = 255;
 
 // How a tenure ended.
 enum class Ending : std::uint8_t { released, expired, broken };

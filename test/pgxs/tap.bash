@@ -12,16 +12,17 @@ ok() {
         printf 'ok %s - %s\n' "$tests" "$name"
     else
         printf 'not ok %s - %s\n' "$tests" "$name"
-        tail -n 60 <<<"$output" | sed 's/^/# /'
+        tail -n 60 <<<"$output" | sed 's/^/# /' >&2
     fi
 }
 
 done_testing() { printf '1..%s\n' "$tests"; }
 
-# A copy of what is in the repository, without what was built.
+# A copy of what is in the repository, without what was built, and what tests wrote.
 copy_sources() {
-    mkdir -p "$1" && tar --exclude='*.o' --exclude='*.so' --exclude=./build --exclude=./.flags -cf - . |
-        tar -C "$1" -xf -
+    mkdir -p "$1" && tar --exclude='*.o' --exclude='*.so' --exclude='*.gc??' --exclude=./build \
+        --exclude=./.flags --exclude=./results --exclude=./output_iso --exclude='./regression.*' \
+        -cf - . | tar -C "$1" -xf -
 }
 
 make() { command make -j "$(nproc)" "PG_CONFIG=$PG_CONFIG" "$@"; }

@@ -1,0 +1,120 @@
+#include "ending.hpp"
+
+#include "durability.hpp"
+#include "gate.hpp"
+#include "reasons.hpp"
+#include "wait.hpp"
+#include "wake.hpp"
+
+namespace lease {
+
+namespace {
+
+struct Ender {
+    Ending how;
+    const Claim *claim; // null: an administrator, who ends whoever's
+    std::optional<Usec> keep;
+};
+
+bool may_end(const Look &look, const Ender &ender, Usec now) {
+    return ender.claim != nullptr ? standing_of(look, *ender.claim, now) == Standing::holder
+                                  : state_at(look.row_if_any(), now) != State::takeable;
+}
+
+void end_now(Table &table, std::string_view name, Look &look, const Ender &ender, Usec now) {
+    const std::optional<Usec> free_from = free_after_release(look.row, ender.keep, now);
+    if (!free_from)
+        ereport(ERROR, (errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("keep is out of range"),
+                        errdetail("It leads beyond the last timestamp.")));
+    // A break that a crash forgets would be a tenure come back to life.
+    if (ender.how == Ending::broken || *free_from > *look.row.expiry)
+        require_durable_commit();
+    if (ender.how == Ending::broken)
+        ereport(LOG_SERVER_ONLY,
+                (errmsg("lease \"%s\" was broken by role \"%s\"",
+                        pnstrdup(name.data(), name.size()), GetUserNameFromId(GetUserId(), false)),
+                 errdetail_internal("%s", tenure_in_words(look.row))));
+    wake_at_commit(gate_tag(name));
+    change(table, name, look, ended(look.row, ender.how, *free_from));
+}
+
+// An administrator who waits wants to know for whom.
+void name_the_fences(std::string_view name, const LOCKTAG &gate) {
+    int count = 0;
+    const VirtualTransactionId *holders = GetLockConflicts(&gate, gate_alone, &count);
+    StringInfoData pids;
+    initStringInfo(&pids);
+    for (int i = 0; i < count; i++) {
+        const char *separator = pids.len > 0 ? ", " : "";
+        const PGPROC *process = server::process_of(holders[i]);
+        if (process != nullptr)
+            appendStringInfo(&pids, "%s%d", separator, process->pid);
+        else
+            appendStringInfo(&pids, "%sa prepared transaction", separator);
+    }
+    if (count > 0)
+        ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
+                                pnstrdup(name.data(), name.size())),
+                         errdetail_internal("Process: %s.", pids.data)));
+}
+
+// One attempt at a lease that was seen to have something to end. False: look again.
+bool end_behind_gate(Table &table, std::string_view name, Look &look, const Ender &ender) {
+    const LOCKTAG gate = gate_tag(name);
+    if (!try_lock(gate, gate_alone)) {
+        let_go(look); // no pin over a wait
+        if (ender.how == Ending::broken)
+            name_the_fences(name, gate);
+        take_lock(gate, gate_alone);
+        look = find_surely(table, name);
+        if (!may_end(look, ender, read_clock())) {
+            give_back(gate, gate_alone);
+            return false;
+        }
+    }
+    begin_forgettable_write();
+    const Locking locking = lock_row(table, look);
+    const Usec now = read_clock();
+    if (locking == Locking::locked && may_end(look, ender, now)) {
+        end_now(table, name, look, ender, now);
+        end_forgettable_write();
+        return true;
+    }
+    // Nobody waits for a row behind a gate: who holds the row may be about to ask for the gate.
+    give_back(gate, gate_alone);
+    if (locking == Locking::busy) {
+        const Lockers lockers = lockers_of(look);
+        let_go(look);
+        wait_for_lockers(lockers, {std::nullopt, true});
+    }
+    return false;
+}
+
+} // namespace
+
+Answer release_lease(Table &table, std::string_view name, const Claim &claim,
+                     std::optional<Usec> keep) {
+    const Ender owner{Ending::released, &claim, keep};
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        Answer answer = look_at_lease(table, name, claim);
+        if (answer.standing != Standing::holder || end_behind_gate(table, name, answer.look, owner))
+            return answer;
+        let_go(answer.look);
+    }
+}
+
+bool break_lease(Table &table, std::string_view name) {
+    const Ender administrator{Ending::broken, nullptr, std::nullopt};
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        Look look = find_surely(table, name);
+        const bool anything = may_end(look, administrator, read_clock());
+        const bool done = anything && end_behind_gate(table, name, look, administrator);
+        let_go(look);
+        if (done || !anything)
+            return done;
+    }
+}
+
+} // namespace lease

@@ -1,0 +1,130 @@
+#include "fence.hpp"
+
+#include "gate.hpp"
+#include "reasons.hpp"
+#include "wait.hpp"
+
+namespace lease {
+
+namespace {
+
+// What the current transaction has passed, and what it was granted. All of it lives in the
+// server's memory context of the transaction, and ends with it.
+struct Passed {
+    Passed *next;
+    SubTransactionId subtransaction;
+    size_t length;
+    char name[FLEXIBLE_ARRAY_MEMBER];
+};
+
+struct OwnGrant {
+    OwnGrant *next;
+    std::int64_t token;
+};
+
+Passed *passed;
+OwnGrant *own_grants;
+
+void on_transaction_end(XactEvent event, void *) {
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) {
+        passed = nullptr;
+        own_grants = nullptr;
+    }
+}
+
+// What was passed in a subtransaction is undone with it, or goes to its parent.
+void on_subtransaction_end(SubXactEvent event, SubTransactionId ended, SubTransactionId parent,
+                           void *) {
+    if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+        return;
+    // The newest are in front, and those of a subtransaction stand together.
+    for (Passed *one = passed; one != nullptr && one->subtransaction == ended; one = one->next) {
+        if (event == SUBXACT_EVENT_ABORT_SUB)
+            passed = one->next;
+        else
+            one->subtransaction = parent;
+    }
+}
+
+void remember_passed(std::string_view name) {
+    if (has_passed_fence(name))
+        return;
+    auto *one =
+        (Passed *)MemoryContextAlloc(TopTransactionContext, offsetof(Passed, name) + name.size());
+    one->next = passed;
+    one->subtransaction = GetCurrentSubTransactionId();
+    one->length = name.size();
+    memcpy(one->name, name.data(), name.size());
+    passed = one;
+}
+
+bool was_granted_here(std::int64_t token) {
+    for (const OwnGrant *grant = own_grants; grant != nullptr; grant = grant->next)
+        if (grant->token == token)
+            return true;
+    return false;
+}
+
+// What the tenure before wrote is in no snapshot that was taken before it ended. A snapshot that
+// does not see this tenure's grant may be such a one.
+void check_snapshot(Table &table, std::string_view name, std::int64_t token) {
+    if (!IsolationUsesXactSnapshot() || was_granted_here(token))
+        return;
+    const std::optional<std::int64_t> seen = token_before_transaction(table, name);
+    if (seen != token)
+        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                        errmsg("could not pass the fence of lease \"%s\": the transaction's "
+                               "snapshot is older than the grant",
+                               pnstrdup(name.data(), name.size())),
+                        errhint("Try the transaction again, with lease_fence() as its first "
+                                "statement.")));
+}
+
+// The token stands for its tenure, whoever the owner is.
+void refuse_unless_live(Table &table, std::string_view name, std::int64_t token) {
+    Look look = find_surely(table, name);
+    const Row *row = look.row_if_any();
+    const Claim claim{row != nullptr && row->owner ? *row->owner : std::string_view(), token, true};
+    const Usec now = read_clock();
+    const Answer answer{standing_of(look, claim, now), look, now};
+    if (answer.standing != Standing::holder)
+        ereport(ERROR, (errcode(sqlstate_lease),
+                        errmsg("token " INT64_FORMAT " is not the live tenure of lease \"%s\"",
+                               token, pnstrdup(name.data(), name.size())),
+                        errdetail_internal("%s", reason_of(answer, claim)),
+                        errhint("The lease was lost: stop the work that it guards.")));
+    let_go(look);
+}
+
+} // namespace
+
+void watch_fences() {
+    RegisterXactCallback(on_transaction_end, nullptr);
+    RegisterSubXactCallback(on_subtransaction_end, nullptr);
+}
+
+void pass_fence(Table &table, std::string_view name, std::int64_t token) {
+    // Who has lost the lease must not hold up those who want it.
+    refuse_unless_live(table, name, token);
+    take_lock(gate_tag(name), gate_shared);
+    refuse_unless_live(table, name, token);
+    check_snapshot(table, name, token);
+    remember_passed(name);
+}
+
+bool has_passed_fence(std::string_view name) {
+    for (const Passed *one = passed; one != nullptr; one = one->next)
+        if (std::string_view(one->name, one->length) == name)
+            return true;
+    return false;
+}
+
+void note_own_grant(std::int64_t token) {
+    if (!IsolationUsesXactSnapshot())
+        return;
+    auto *grant = (OwnGrant *)MemoryContextAlloc(TopTransactionContext, sizeof(OwnGrant));
+    *grant = {own_grants, token};
+    own_grants = grant;
+}
+
+} // namespace lease

@@ -1,0 +1,65 @@
+// The trigger that keeps writes out of a table unless their transaction passed a fence.
+
+#include "fence.hpp"
+
+extern "C" {
+#include "commands/trigger.h"
+
+#pragma GCC visibility push(default)
+PG_FUNCTION_INFO_V1(lease_fenced);
+#pragma GCC visibility pop
+}
+
+namespace lease {
+
+namespace {
+
+const TriggerData *trigger_data(FunctionCallInfo fcinfo) {
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                        errmsg("lease_fenced() must be called as a trigger")));
+    const auto *data = (const TriggerData *)fcinfo->context;
+    if (data->tg_trigger->tgnargs != 1)
+        ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                        errmsg("trigger \"%s\" must name one lease", data->tg_trigger->tgname),
+                        errhint("Say EXECUTE FUNCTION lease_fenced('name of the lease').")));
+    return data;
+}
+
+void warn_if_open_below(const TriggerData *data) {
+    const Relation table = data->tg_relation;
+    if (TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) && table->rd_rel->relhassubclass)
+        ereport(WARNING,
+                (errmsg("trigger \"%s\" does not guard direct writes to the partitions or children "
+                        "of \"%s\"",
+                        data->tg_trigger->tgname, RelationGetRelationName(table)),
+                 errhint("Make it FOR EACH ROW, which partitions inherit.")));
+}
+
+void refuse_unless_fenced(const TriggerData *data) {
+    const char *name = data->tg_trigger->tgargs[0];
+    if (!has_passed_fence(name))
+        ereport(ERROR, (errcode(sqlstate_lease),
+                        errmsg("table \"%s\" can only be written behind the fence of lease \"%s\"",
+                               RelationGetRelationName(data->tg_relation), name),
+                        errhint("Call lease_fence() with the tenure's token before, in the same "
+                                "transaction.")));
+}
+
+// What a trigger returns to let things be.
+HeapTuple unchanged(const TriggerData *data) {
+    if (TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) || TRIGGER_FIRED_AFTER(data->tg_event))
+        return nullptr;
+    return TRIGGER_FIRED_BY_UPDATE(data->tg_event) ? data->tg_newtuple : data->tg_trigtuple;
+}
+
+} // namespace
+
+} // namespace lease
+
+Datum lease_fenced(PG_FUNCTION_ARGS) {
+    const TriggerData *data = lease::trigger_data(fcinfo);
+    lease::warn_if_open_below(data);
+    lease::refuse_unless_fenced(data);
+    PG_RETURN_POINTER(lease::unchanged(data));
+}

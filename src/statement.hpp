@@ -1,0 +1,42 @@
+// Our own statements on dist_lock, where the executor has to take part: rows that
+// come and go fire triggers and constraints.
+// Invariant: they run as the table's owner, name everything with its schema, and
+// see the present whatever the isolation level.
+#ifndef LEASE_STATEMENT_HPP
+#define LEASE_STATEMENT_HPP
+
+#include "server.hpp"
+
+namespace lease {
+
+// A prepared statement that is kept for as long as its text stays the same. Make it static.
+struct Statement {
+    SPIPlanPtr plan;
+    char *text; // in TopMemoryContext
+};
+
+struct Parameters {
+    int count;
+    const Oid *types;
+    Datum *values;
+    const char *nulls; // 'n' or ' ' for each; null: none is NULL
+};
+
+// Runs it, and returns how many rows it changed. Errors: whatever it raises.
+std::uint64_t run_as_owner(Statement &statement, Relation table, const char *text,
+                           const Parameters &parameters);
+
+// The identity of the table's owner, and back again. After an error the server goes back itself.
+struct Identity {
+    Oid user;
+    int security;
+};
+Identity become_owner_of(Relation table);
+void become_again(Identity identity);
+
+// The table's name for a statement.
+const char *qualified_name(Relation table);
+
+} // namespace lease
+
+#endif
