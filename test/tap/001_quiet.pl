@@ -85,6 +85,21 @@ costs_nothing(
 		Lease::Node::pgbench_ok($node, '-t 2500 -c 2 -M prepared',
 			'losing tries are false', $losing{try});
 	});
+
+# A page full of dead versions is for writers to clear.
+my $old = $node->background_psql('postgres', on_error_stop => 1);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$old->query_safe('SELECT count(*) FROM pg_class');
+Lease::Node::pgbench_ok($node, '-t 100', 'a hundred dead versions',
+	q{SELECT 1/lease_renew('held', 'a', '1 hour')::int;});
+$old->query_safe('COMMIT');
+$old->quit;
+my $position = $node->safe_psql('postgres', $look{'WAL position'});
+Lease::Node::pgbench_ok($node, '-t 10', 'losing calls after renewals',
+	$losing{try} . $losing{token});
+is($node->safe_psql('postgres', $look{'WAL position'}),
+	$position, 'losing calls after renewals write nothing either');
+
 for my $kind ('renew', 'try_any', 'token')
 {
 	costs_nothing(
