@@ -94,7 +94,7 @@ my $one_by_one = $ms_each * 10;    # seconds for 10,000
 my $at_once = Lease::Node::median(@all);
 cmp_ok($one_by_one / $at_once, '>=', 15,
 	'lease_renew_all of 10,000 names is at least 15 times as fast as one by one');
-diag(sprintf '10,000 renewals: %.2f s one by one, %.3f s in one call, %.0f times as fast',
+diag(sprintf '10,000 renewals: %.2f s one by one (of 3,000), %.3f s in one call, %.0f times as fast',
 	$one_by_one, $at_once, $one_by_one / $at_once);
 
 # 100,000 names at once: more than the lock table has room for.
