@@ -32,6 +32,10 @@ void close_table(Table &table);
 // Errors: 55000 if there is none on the name alone.
 Relation primary_key(Table &table);
 
+// Closes it, if it is open. To be done before a stronger lock on the table is waited for:
+// REINDEX locks the table first and then waits for whoever has the index.
+void close_index(Table &table);
+
 } // namespace lease
 
 #endif
