@@ -175,6 +175,7 @@ std::optional<std::int64_t> token_before_transaction(Table &table, std::string_v
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
+    close_index(table);
     LockRelationOid(relation, RowExclusiveLock);
 
     // Readers of this table never prune, so that losing tries write nothing.

@@ -125,9 +125,14 @@ Table open_table(Oid function) {
     return table;
 }
 
-void close_table(Table &table) {
+void close_index(Table &table) {
     if (table.index != nullptr)
         index_close(table.index, AccessShareLock);
+    table.index = nullptr;
+}
+
+void close_table(Table &table) {
+    close_index(table);
     table_close(table.heap, AccessShareLock);
 }
 

@@ -37,6 +37,10 @@ Relation open_session_index(const Table &table);
 // Errors: 55000 if there is none on the name alone.
 Relation primary_key(Table &table);
 
+// Closes it, if it is open. To be done before a stronger lock on the table is waited for:
+// REINDEX locks the table first and then waits for whoever has the index.
+void close_index(Table &table);
+
 } // namespace lease
 
 #endif
