@@ -142,7 +142,7 @@ bool is_being_inserted(Table &table, std::string_view name) {
 void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
                     void *arg) {
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
-    const Relation index = index_open(table.sessions, AccessShareLock);
+    const Relation index = open_session_index(table);
     const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
     index_rescan(scan, nullptr, 0, nullptr, 0);
     Look look = nothing_seen();
@@ -175,6 +175,7 @@ std::optional<std::int64_t> token_before_transaction(Table &table, std::string_v
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
+    close_index(table);
     LockRelationOid(relation, RowExclusiveLock);
 
     // Readers of this table never prune, so that losing tries write nothing.
