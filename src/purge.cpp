@@ -19,7 +19,7 @@ std::int64_t delete_batch(Table &table, Batch &batch) {
     static Statement statement;
     if (batch.count == 0)
         return 0;
-    const char *text = psprintf("DELETE FROM %s WHERE name OPERATOR(pg_catalog.=) ANY ($1)",
+    const char *text = psprintf("DELETE FROM ONLY %s WHERE name OPERATOR(pg_catalog.=) ANY ($1)",
                                 qualified_name(table.heap));
     const Oid types[1] = {TEXTARRAYOID};
     ArrayType *names = construct_array(batch.names, batch.count, TEXTOID, -1, false, TYPALIGN_INT);
