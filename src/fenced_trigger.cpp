@@ -35,13 +35,16 @@ const TriggerData *trigger_data(FunctionCallInfo fcinfo) {
 void warn_if_open_below(const TriggerData *data) {
     const Relation table = data->tg_relation;
     // relhassubclass stays set for a while after the last child was dropped.
-    if (TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) && table->rd_rel->relhassubclass &&
-        find_inheritance_children(RelationGetRelid(table), NoLock) != NIL)
-        ereport(WARNING,
-                (errmsg("trigger \"%s\" does not guard direct writes to the partitions or children "
-                        "of \"%s\"",
-                        data->tg_trigger->tgname, RelationGetRelationName(table)),
-                 errhint("Make it FOR EACH ROW, which partitions inherit.")));
+    if (!TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) || !table->rd_rel->relhassubclass ||
+        find_inheritance_children(RelationGetRelid(table), NoLock) == NIL)
+        return;
+    ereport(WARNING,
+            (errmsg("trigger \"%s\" does not guard direct writes to the partitions or children "
+                    "of \"%s\"",
+                    data->tg_trigger->tgname, RelationGetRelationName(table)),
+             table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE
+                 ? errhint("Make it FOR EACH ROW, which partitions inherit.")
+                 : errhint("Give each child a trigger of its own.")));
 }
 
 void refuse_unless_fenced(const TriggerData *data) {
