@@ -53,11 +53,10 @@ std::int64_t purge_leases(Table &table, Usec idle) {
     const MemoryContext caller = CurrentMemoryContext;
     const MemoryContext per_batch =
         AllocSetContextCreate(caller, "purge of leases", ALLOCSET_DEFAULT_SIZES);
-    MemoryContextSwitchTo(per_batch);
-
     Batch batch = {};
     std::int64_t deleted = 0;
     const TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
+    MemoryContextSwitchTo(per_batch); // the scan outlives it
     for (HeapTuple seen; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         add_if_idle(table, seen, idle, batch);
