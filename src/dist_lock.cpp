@@ -220,8 +220,10 @@ Lockers lockers_of(const Look &look) {
             GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
         return {count, members};
     }
+    const bool key_share =
+        HEAP_XMAX_IS_LOCKED_ONLY(infomask) && HEAP_XMAX_IS_KEYSHR_LOCKED(infomask);
     auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
+    *member = {xmax, key_share ? MultiXactStatusForKeyShare : MultiXactStatusUpdate};
     return {1, member};
 }
 
