@@ -1,13 +1,16 @@
 #include <cstdint>
 
 #include "statement.hpp"
+#include "table.hpp"
 
 namespace lease {
 
 namespace {
 
 void prepare(Statement &statement, const char *text, const Parameters &parameters) {
-    if (statement.plan != nullptr && strcmp(statement.text, text) == 0)
+    // The server does not notice by itself: of a plan that a rule made empty it knows no table.
+    if (statement.plan != nullptr && statement.age == table_age() &&
+        strcmp(statement.text, text) == 0)
         return;
     const SPIPlanPtr plan =
         SPI_prepare(text, parameters.count, const_cast<Oid *>(parameters.types));
@@ -20,7 +23,7 @@ void prepare(Statement &statement, const char *text, const Parameters &parameter
         pfree(statement.text);
     }
     SPI_keepplan(plan);
-    statement = {plan, kept};
+    statement = {plan, kept, table_age()};
 }
 
 } // namespace

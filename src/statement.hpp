@@ -9,10 +9,12 @@
 
 namespace lease {
 
-// A prepared statement that is kept for as long as its text stays the same. Make it static.
+// A prepared statement that is kept for as long as its text and the table stay the same. Make it
+// static.
 struct Statement {
     SPIPlanPtr plan;
-    char *text; // in TopMemoryContext
+    char *text;        // in TopMemoryContext
+    std::uint64_t age; // of the table
 };
 
 struct Parameters {
