@@ -25,7 +25,8 @@ std::int64_t delete_batch(Table &table, Batch &batch) {
     ArrayType *names = construct_array(batch.names, batch.count, TEXTOID, -1, false, TYPALIGN_INT);
     Datum values[1] = {PointerGetDatum(names)};
     batch.count = 0;
-    return (std::int64_t)run_as_owner(statement, table.heap, text, {1, types, values, nullptr});
+    return (std::int64_t)run_as_owner(statement, table.heap, text,
+                                      {1, types, values, nullptr, true});
 }
 
 // Locks the row that the scan has come to, if it is idle and nobody is busy on it; puts its name

@@ -13,9 +13,10 @@ void prepare(Statement &statement, const char *text, const Parameters &parameter
         strcmp(statement.text, text) == 0)
         return;
     const SPIPlanPtr plan =
-        SPI_prepare(text, parameters.count, const_cast<Oid *>(parameters.types));
+        SPI_prepare_cursor(text, parameters.count, const_cast<Oid *>(parameters.types),
+                           parameters.plan_every_time ? CURSOR_OPT_CUSTOM_PLAN : 0);
     if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+        elog(ERROR, "SPI_prepare_cursor failed: %s", SPI_result_code_string(SPI_result));
     char *kept = MemoryContextStrdup(TopMemoryContext, text);
 
     if (statement.plan != nullptr) {

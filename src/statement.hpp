@@ -21,7 +21,8 @@ struct Parameters {
     int count;
     const Oid *types;
     Datum *values;
-    const char *nulls; // 'n' or ' ' for each; null: none is NULL
+    const char *nulls;    // 'n' or ' ' for each; null: none is NULL
+    bool plan_every_time; // the plan depends on the values, and on the table's size
 };
 
 // Runs it, and returns how many rows it changed. Errors: whatever it raises.
