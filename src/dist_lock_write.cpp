@@ -99,7 +99,7 @@ bool insert_if_missing(Table &table) {
         nulls[i] = table.nulls[i] ? 'n' : ' ';
     }
     return run_as_owner(statement, table.heap, insert_text(table.heap),
-                        {column_count, types, table.values, nulls}) == 1;
+                        {column_count, types, table.values, nulls, false}) == 1;
 }
 
 // Triggers and rules of an administrator may have made something else of the row.

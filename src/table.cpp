@@ -10,6 +10,7 @@ namespace {
 // the callback, since it runs wherever the server reads invalidation messages.
 struct Place {
     bool valid;
+    std::uint64_t age;
     Oid schema;
     Oid relation;
     Oid sequence;
@@ -65,6 +66,7 @@ void check_shape(Relation heap) {
 
 void find_place(Oid schema, Oid function) {
     place.valid = false;
+    place.age++;
     forget_hints();
     place.schema = schema;
     place.relation = find_relation("dist_lock", schema, function);
@@ -104,6 +106,10 @@ Relation open_in_place(Oid schema, Oid function) {
 
 void watch_catalog_changes() {
     CacheRegisterRelcacheCallback(on_relation_change, (Datum)0);
+}
+
+std::uint64_t table_age() {
+    return place.age;
 }
 
 Table open_table(Oid function) {

@@ -5,6 +5,8 @@
 #ifndef LEASE_TABLE_HPP
 #define LEASE_TABLE_HPP
 
+#include <cstdint>
+
 #include "columns.hpp"
 
 namespace lease {
@@ -21,6 +23,9 @@ struct Table {
 
 // Installs the callback that notices DDL; called once, when the library is loaded.
 void watch_catalog_changes();
+
+// Rises whenever the table was altered, as far as this session knows.
+std::uint64_t table_age();
 
 // Opens the table in the schema of the called function (AccessShareLock).
 // Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition.
