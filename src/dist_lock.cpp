@@ -7,12 +7,6 @@ namespace lease {
 
 namespace {
 
-Look nothing_seen() {
-    Look look;
-    look.buffer = InvalidBuffer;
-    return look;
-}
-
 // Reads the row that `look.tuple` describes, in a buffer that is pinned and not locked.
 void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
@@ -107,7 +101,7 @@ void let_go(Look &look) {
 Look find(Table &table, std::string_view name) {
     // A snapshot keeps what is found from being removed, and its place from being reused.
     Assert(ActiveSnapshotSet());
-    Look look = nothing_seen();
+    Look look;
     if (find_by_hint(table, name, look))
         return look;
     if (find_by_index(table, name, SnapshotSelf, look)) {
@@ -133,7 +127,7 @@ Look find_surely(Table &table, std::string_view name) {
 bool is_being_inserted(Table &table, std::string_view name) {
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
-    Look look = nothing_seen();
+    Look look;
     const bool found = find_by_index(table, name, &dirty, look);
     let_go(look);
     return found;
@@ -145,8 +139,9 @@ void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view na
     const Relation index = open_session_index(table);
     const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
     index_rescan(scan, nullptr, 0, nullptr, 0);
-    Look look = nothing_seen();
-    for (ItemPointer tid; (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+    Look look;
+    for (ItemPointer tid = nullptr;
+         (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         if (!see_in_chain(table, tid, snapshot, look, scan))
             continue;
@@ -164,7 +159,7 @@ SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
     // Seen from before its first command, the transaction has changed nothing yet.
     SnapshotData before = *GetTransactionSnapshot();
     before.curcid = FirstCommandId;
-    Look look = nothing_seen();
+    Look look;
     if (!find_by_index(table, name, &before, look))
         return {std::nullopt, false};
     read_row(table, look);

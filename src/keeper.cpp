@@ -258,7 +258,7 @@ void register_boot_keepers(const char *databases) {
 
 void lease_keeper_main(Datum database) {
     using namespace lease;
-    Orders orders;
+    Orders orders = {};
     memcpy(&orders, MyBgworkerEntry->bgw_extra, sizeof(orders));
 
     pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
