@@ -155,21 +155,22 @@ void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view na
     UnregisterSnapshot(snapshot);
 }
 
-std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {
+SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
     // Seen from before its first command, the transaction has changed nothing yet.
     SnapshotData before = *GetTransactionSnapshot();
     before.curcid = FirstCommandId;
     Look look;
     if (!find_by_index(table, name, &before, look))
-        return std::nullopt;
+        return {std::nullopt, false};
     read_row(table, look);
-    const std::int64_t token = look.row.token;
+    const SeenTenure seen{look.row.token, !look.row.owner};
     let_go(look);
-    return token;
+    return seen;
 }
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
+    close_index(table);
     LockRelationOid(relation, RowExclusiveLock);
 
     // Readers of this table never prune, so that losing tries write nothing.
@@ -215,8 +216,10 @@ Lockers lockers_of(const Look &look) {
             GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
         return {count, members};
     }
+    const bool key_share =
+        HEAP_XMAX_IS_LOCKED_ONLY(infomask) && HEAP_XMAX_IS_KEYSHR_LOCKED(infomask);
     auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
+    *member = {xmax, key_share ? MultiXactStatusForKeyShare : MultiXactStatusUpdate};
     return {1, member};
 }
 

@@ -95,6 +95,15 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #endif
 }
 
+// Whether that process still runs this transaction; it does not after PREPARE TRANSACTION.
+inline bool is_running(const PGPROC *process, const VirtualTransactionId &transaction) {
+#if PG_VERSION_NUM >= 170000
+    return process->vxid.lxid == transaction.localTransactionId;
+#else
+    return process->lxid == transaction.localTransactionId;
+#endif
+}
+
 // A process that sleeps in a transaction is ended by that setting, which 17 brought.
 inline void forget_transaction_timeout() {
 #if PG_VERSION_NUM >= 170000

@@ -1,18 +1,22 @@
 #include <cstdint>
 
 #include "statement.hpp"
+#include "table.hpp"
 
 namespace lease {
 
 namespace {
 
 void prepare(Statement &statement, const char *text, const Parameters &parameters) {
-    if (statement.plan != nullptr && strcmp(statement.text, text) == 0)
+    // The server does not notice by itself: of a plan that a rule made empty it knows no table.
+    if (statement.plan != nullptr && statement.age == table_age() &&
+        strcmp(statement.text, text) == 0)
         return;
     const SPIPlanPtr plan =
-        SPI_prepare(text, parameters.count, const_cast<Oid *>(parameters.types));
+        SPI_prepare_cursor(text, parameters.count, const_cast<Oid *>(parameters.types),
+                           parameters.plan_every_time ? CURSOR_OPT_CUSTOM_PLAN : 0);
     if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+        elog(ERROR, "SPI_prepare_cursor failed: %s", SPI_result_code_string(SPI_result));
     char *kept = MemoryContextStrdup(TopMemoryContext, text);
 
     if (statement.plan != nullptr) {
@@ -20,7 +24,7 @@ void prepare(Statement &statement, const char *text, const Parameters &parameter
         pfree(statement.text);
     }
     SPI_keepplan(plan);
-    statement = {plan, kept};
+    statement = {plan, kept, table_age()};
 }
 
 } // namespace
