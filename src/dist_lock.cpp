@@ -18,9 +18,10 @@ void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
 }
 
-bool has_name(const Table &table, std::string_view name) {
+// The name in the row that was read last.
+std::string_view name_of(const Table &table) {
     const text *value = DatumGetTextPP(table.values[col_name]);
-    return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == name;
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
 // Follows a hint, if there is one that leads to the row.
@@ -39,7 +40,7 @@ bool find_by_hint(Table &table, std::string_view name, Look &look) {
     LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
     if (visible) {
         read_row(table, look);
-        if (has_name(table, name))
+        if (name_of(table) == name)
             return true;
     }
     let_go(look);
@@ -63,25 +64,33 @@ bool visible_in_chain(Relation heap, Buffer buffer, ItemPointer tid, Snapshot sn
     return visible;
 }
 
+// Looks at what an index entry leads to; without a visible version, the look is let go.
+bool see_in_chain(Table &table, ItemPointer tid, Snapshot snapshot, Look &look,
+                  IndexScanDesc scan) {
+    look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
+    bool all_dead = false;
+    const bool visible =
+        visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
+    if (!visible)
+        let_go(look);
+    scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+    return visible;
+}
+
 // Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
 // transaction leaves no predicate lock on an index page that other leases share.
 bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
     ScanKeyData key;
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
     const IndexScanDesc scan =
-        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny);
+        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny, 1);
     index_rescan(scan, &key, 1, nullptr, 0);
 
     bool found = false;
     for (ItemPointer tid = nullptr;
          !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
-        look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
-        bool all_dead = false;
-        found = visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
-        if (!found)
-            let_go(look);
-        scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+        found = see_in_chain(table, tid, snapshot, look, scan);
     }
     index_endscan(scan);
     return found;
@@ -128,6 +137,27 @@ bool is_being_inserted(Table &table, std::string_view name) {
     const bool found = find_by_index(table, name, &dirty, look);
     let_go(look);
     return found;
+}
+
+void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
+                    void *arg) {
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
+    const Relation index = open_session_index(table);
+    const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
+    index_rescan(scan, nullptr, 0, nullptr, 0);
+    Look look = nothing_seen();
+    for (ItemPointer tid; (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        read_row(table, look);
+        if (look.row.session_pid)
+            visit(look.row, name_of(table), arg);
+        let_go(look);
+    }
+    index_endscan(scan);
+    index_close(index, AccessShareLock);
+    UnregisterSnapshot(snapshot);
 }
 
 std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {

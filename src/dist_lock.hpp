@@ -29,6 +29,10 @@ Look find_surely(Table &table, std::string_view name);
 // Whether a row of this name exists that has not committed yet.
 bool is_being_inserted(Table &table, std::string_view name);
 
+// Visits the rows that are bound to a session, and misses none.
+void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
+                    void *arg);
+
 // The token that the row had before this transaction, by the snapshot that a
 // REPEATABLE READ or SERIALIZABLE transaction keeps; nothing if there was no row.
 std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name);

@@ -42,20 +42,19 @@ void end_now(Table &table, std::string_view name, Look &look, const Ender &ender
 void name_the_fences(std::string_view name, const LOCKTAG &gate) {
     int count = 0;
     const VirtualTransactionId *holders = GetLockConflicts(&gate, gate_alone, &count);
-    StringInfoData pids;
-    initStringInfo(&pids);
+    StringInfoData detail;
+    initStringInfo(&detail);
     for (int i = 0; i < count; i++) {
-        const char *separator = pids.len > 0 ? ", " : "";
         const PGPROC *process = server::process_of(holders[i]);
         if (process != nullptr)
-            appendStringInfo(&pids, "%s%d", separator, process->pid);
-        else
-            appendStringInfo(&pids, "%sa prepared transaction", separator);
+            appendStringInfo(&detail, "%s%d", detail.len > 0 ? ", " : "Process: ", process->pid);
     }
-    if (count > 0)
-        ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
-                                pnstrdup(name.data(), name.size())),
-                         errdetail_internal("Process: %s.", pids.data)));
+    // The lock manager does not list those.
+    if (detail.len == 0)
+        appendStringInfoString(&detail, "A prepared transaction, see pg_prepared_xacts");
+    ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
+                            pnstrdup(name.data(), name.size())),
+                     errdetail_internal("%s.", detail.data)));
 }
 
 // One attempt at a lease that was seen to have something to end. False: look again.

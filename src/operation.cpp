@@ -23,8 +23,11 @@ Usec expiry_after(Usec now, Usec ttl) {
 void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     require_durable_commit();
-    if (expiry < *look.row.expiry)
+    if (expiry < *look.row.expiry) {
         wake_at_commit(gate_tag(name));
+        if (look.row.session_pid)
+            wake_holder_at_commit(keeper_tag(RelationGetRelid(table.heap)));
+    }
     change(table, name, look, extended(look.row, ttl, expiry, now));
 }
 
@@ -104,26 +107,6 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
     return attempt;
 }
 
-// Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
-// and says whether it is locked and still held. False: look again.
-bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
-                   std::optional<Usec> deadline) {
-    switch (lock_row(table, look)) {
-    case Locking::busy: {
-        const Lockers lockers = lockers_of(look);
-        let_go(look); // no pin over a wait
-        wait_for_lockers(lockers, {deadline, true});
-        return false;
-    }
-    case Locking::changed:
-        return false;
-    case Locking::locked:
-        break;
-    }
-    *now = read_clock();
-    return standing_of(look, claim, *now) == Standing::holder;
-}
-
 } // namespace
 
 bool is_entitled(const Row &row) {
@@ -140,6 +123,24 @@ Standing standing_of(const Look &look, const Claim &claim, Usec now) {
     if (standing == Standing::holder && !is_entitled(*row))
         standing = Standing::other_role;
     return standing;
+}
+
+bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
+                   std::optional<Usec> deadline) {
+    switch (lock_row(table, look)) {
+    case Locking::busy: {
+        const Lockers lockers = lockers_of(look);
+        let_go(look); // no pin over a wait
+        wait_for_lockers(lockers, {deadline, true});
+        return false;
+    }
+    case Locking::changed:
+        return false;
+    case Locking::locked:
+        break;
+    }
+    *now = read_clock();
+    return standing_of(look, claim, *now) == Standing::holder;
 }
 
 Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,

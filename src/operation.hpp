@@ -45,6 +45,11 @@ struct Answer {
     Usec now;
 };
 
+// Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
+// and says whether it is locked and still held, by a clock read after that. False: look again.
+bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
+                   std::optional<Usec> deadline);
+
 // Extends the tenure. The first waits for whoever is busy on the row.
 Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec ttl);
 

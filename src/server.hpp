@@ -63,11 +63,11 @@ extern "C" {
 namespace lease::server {
 
 // 18 counts index look-ups for EXPLAIN; these are not part of any plan.
-inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot) {
+inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot, int keys) {
 #if PG_VERSION_NUM >= 180000
-    return index_beginscan(heap, index, snapshot, nullptr, 1, 0);
+    return index_beginscan(heap, index, snapshot, nullptr, keys, 0);
 #else
-    return index_beginscan(heap, index, snapshot, 1, 0);
+    return index_beginscan(heap, index, snapshot, keys, 0);
 #endif
 }
 
@@ -92,16 +92,33 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #endif
 }
 
-// What pg_stat_activity shows of who sleeps until a lease changes hands; 17 can name it.
-inline uint32 queue_wait_event() {
+// A process that sleeps in a transaction is ended by that setting, which 17 brought.
+inline void forget_transaction_timeout() {
 #if PG_VERSION_NUM >= 170000
-    static uint32 event = 0;
-    if (event == 0)
-        event = WaitEventExtensionNew("LeaseQueue");
-    return event;
-#else
-    return PG_WAIT_EXTENSION;
+    SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 #endif
+}
+
+// What pg_stat_activity shows of a process that sleeps; 17 can name it.
+inline uint32 named_wait_event(uint32 &event, const char *name) {
+#if PG_VERSION_NUM >= 170000
+    if (event == 0)
+        event = WaitEventExtensionNew(name);
+#else
+    (void)name;
+    event = PG_WAIT_EXTENSION;
+#endif
+    return event;
+}
+
+inline uint32 queue_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseQueue");
+}
+
+inline uint32 keeper_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseKeeper");
 }
 
 // Which indexes want an entry for the new version of a row.

@@ -13,6 +13,7 @@ struct Place {
     Oid schema;
     Oid relation;
     Oid sequence;
+    Oid sessions;
 };
 
 Place place;
@@ -68,6 +69,7 @@ void find_place(Oid schema, Oid function) {
     place.schema = schema;
     place.relation = find_relation("dist_lock", schema, function);
     place.sequence = find_relation("dist_lock_token", schema, function);
+    place.sessions = get_relname_relid("dist_lock_session", schema);
     place.valid = true;
 }
 
@@ -116,6 +118,7 @@ Table open_table(Oid function) {
 
     const int columns = RelationGetDescr(table.heap)->natts;
     table.sequence = place.sequence;
+    table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));
     table.replaced = (bool *)palloc0(columns * sizeof(bool));
@@ -126,6 +129,12 @@ void close_table(Table &table) {
     if (table.index != nullptr)
         index_close(table.index, AccessShareLock);
     table_close(table.heap, AccessShareLock);
+}
+
+Relation open_session_index(const Table &table) {
+    if (!OidIsValid(table.sessions))
+        altered("Its index \"dist_lock_session\" is gone.");
+    return index_open(table.sessions, AccessShareLock);
 }
 
 Relation primary_key(Table &table) {

@@ -13,6 +13,7 @@ struct Table {
     Relation heap;
     Relation index; // the primary key; null until somebody looks by it
     Oid sequence;   // of the tokens
+    Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
     Datum *values;  // room for one row
     bool *nulls;
     bool *replaced;
@@ -27,6 +28,10 @@ Table open_table(Oid function);
 
 // Closes it and lets the lock go.
 void close_table(Table &table);
+
+// The index of the leases that are bound to a session, opened (AccessShareLock); to be closed by
+// the caller. Errors: 55000 if it was dropped.
+Relation open_session_index(const Table &table);
 
 // The primary key's index, opened (AccessShareLock) at the first call.
 // Errors: 55000 if there is none on the name alone.
