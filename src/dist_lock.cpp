@@ -71,8 +71,8 @@ bool see_in_chain(Table &table, ItemPointer tid, Snapshot snapshot, Look &look,
     return visible;
 }
 
-// Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
-// transaction leaves no predicate lock on an index page that other leases share.
+// Looks up by the primary key, and reads the row. The scan itself knows no snapshot, so that a
+// SERIALIZABLE transaction leaves no predicate lock on an index page that other leases share.
 bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
     ScanKeyData key;
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
@@ -84,7 +84,13 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     for (ItemPointer tid = nullptr;
          !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
-        found = see_in_chain(table, tid, snapshot, look, scan);
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        // A chain of versions can lead to a row that was renamed by hand.
+        read_row(table, look);
+        found = name_of(table) == name;
+        if (!found)
+            let_go(look);
     }
     index_endscan(scan);
     return found;
@@ -104,10 +110,8 @@ Look find(Table &table, std::string_view name) {
     Look look;
     if (find_by_hint(table, name, look))
         return look;
-    if (find_by_index(table, name, SnapshotSelf, look)) {
+    if (find_by_index(table, name, SnapshotSelf, look))
         remember_hint(name, look.tuple.t_self);
-        read_row(table, look);
-    }
     return look;
 }
 
@@ -118,8 +122,7 @@ Look find_surely(Table &table, std::string_view name) {
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
-    if (find_by_index(table, name, snapshot, look))
-        read_row(table, look);
+    find_by_index(table, name, snapshot, look);
     UnregisterSnapshot(snapshot);
     return look;
 }
@@ -162,7 +165,6 @@ SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
     Look look;
     if (!find_by_index(table, name, &before, look))
         return {std::nullopt, false};
-    read_row(table, look);
     const SeenTenure seen{look.row.token, !look.row.owner};
     let_go(look);
     return seen;
