@@ -50,8 +50,7 @@ std::optional<Look> lock_as_holder(Table &table, std::string_view name, const Cl
             let_go(answer.look);
             return std::nullopt;
         }
-        if (lock_held_row(table, answer.look, claim, &answer.now, std::nullopt) &&
-            allowed(answer.look.row))
+        if (lock_held_row(table, answer.look, claim, &answer.now) && allowed(answer.look.row))
             return answer.look;
         let_go(answer.look);
     }

@@ -12,8 +12,8 @@ namespace lease {
 // A row as it is at this moment: committed, or this transaction's own. The texts
 // in `row` are good until the look is let go.
 struct Look {
-    Buffer buffer; // pinned; InvalidBuffer if there is no row
-    HeapTupleData tuple;
+    Buffer buffer = InvalidBuffer; // pinned, if there is a row
+    HeapTupleData tuple = {};
     Row row;
 
     const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }

@@ -139,6 +139,7 @@ bool insert(Table &table, std::string_view name, const Row &row) {
     put_row(table, row);
     table.values[col_name] = text_datum(name);
     table.nulls[col_name] = false;
+    close_index(table);
     const bool inserted = insert_if_missing(table);
 
     if (inserted)

@@ -11,8 +11,8 @@ namespace lease {
 namespace {
 
 struct Ender {
-    Ending how;
-    const Claim *claim; // null: an administrator, who ends whoever's
+    Ending how = Ending::released;
+    const Claim *claim = nullptr; // null: an administrator, who ends whoever's
     std::optional<Usec> keep;
 };
 

@@ -124,7 +124,7 @@ void put_uses(ReturnSetInfo *result, Table &table) {
     SnapshotData dirty; // rows that are not committed yet are in use too
     InitDirtySnapshot(dirty);
     const TableScanDesc scan = table_beginscan(table.heap, &dirty, 0, nullptr);
-    for (HeapTuple seen; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
+    for (HeapTuple seen = nullptr; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         MemoryContextSwitchTo(per_row);
         put_users_of(result, table, uses, seen, ((HeapScanDesc)scan)->rs_cbuf);

@@ -58,7 +58,7 @@ std::int64_t purge_leases(Table &table, Usec idle) {
     std::int64_t deleted = 0;
     const TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
     MemoryContextSwitchTo(per_batch); // the scan outlives it
-    for (HeapTuple seen; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
+    for (HeapTuple seen = nullptr; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         add_if_idle(table, seen, idle, batch);
         if (batch.count == batch_size) {

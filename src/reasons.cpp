@@ -12,6 +12,8 @@ const char *seconds(Usec length) {
 const char *reason_of_nobody(const Row *row, Usec now) {
     if (row == nullptr)
         return "No lease of this name is known.";
+    if (row->owner && !row->expiry)
+        return "It has no expiry.";
     if (row->owner)
         return psprintf("Its last tenure, of another owner or token, expired%s.",
                         since(row->expiry, now));
@@ -23,7 +25,7 @@ const char *reason_of_nobody(const Row *row, Usec now) {
 }
 
 const char *reason_of_other(const Row &row, const Claim &claim, Usec now) {
-    if (row.last_owner == claim.owner)
+    if (row.last_owner == claim.owner && row.last_end == Ending::expired)
         return psprintf("It was taken over%s.", since(row.acquired_at, now));
     return psprintf("Another owner acquired it%s.", since(row.acquired_at, now));
 }

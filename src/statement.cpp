@@ -19,12 +19,13 @@ void prepare(Statement &statement, const char *text, const Parameters &parameter
         elog(ERROR, "SPI_prepare_cursor failed: %s", SPI_result_code_string(SPI_result));
     char *kept = MemoryContextStrdup(TopMemoryContext, text);
 
-    if (statement.plan != nullptr) {
+    // A trigger may have called us while the plan runs; then it is left to the server's memory.
+    if (statement.plan != nullptr && !statement.running) {
         SPI_freeplan(statement.plan);
         pfree(statement.text);
     }
     SPI_keepplan(plan);
-    statement = {plan, kept, table_age()};
+    statement = {plan, kept, table_age(), false};
 }
 
 } // namespace
@@ -47,6 +48,7 @@ std::uint64_t run_as_owner(Statement &statement, Relation table, const char *tex
     if (SPI_connect() != SPI_OK_CONNECT)
         elog(ERROR, "SPI_connect failed");
     prepare(statement, text, parameters);
+    statement.running = true;
     // A snapshot of this moment, and not the transaction's: under REPEATABLE READ too, a row
     // committed a moment ago counts, and who waits keeps none.
     const int result = SPI_execute_snapshot(statement.plan, parameters.values, parameters.nulls,
@@ -54,6 +56,7 @@ std::uint64_t run_as_owner(Statement &statement, Relation table, const char *tex
                                             InvalidSnapshot, false, true, 0);
     if (result < 0)
         elog(ERROR, "SPI_execute_snapshot failed: %s", SPI_result_code_string(result));
+    statement.running = false;
     const std::uint64_t changed = SPI_processed;
     SPI_finish();
     become_again(caller);

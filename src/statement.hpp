@@ -15,6 +15,7 @@ struct Statement {
     SPIPlanPtr plan;
     char *text;        // in TopMemoryContext
     std::uint64_t age; // of the table
+    bool running;      // or left by an error
 };
 
 struct Parameters {

@@ -131,10 +131,21 @@ Table open_table(Oid function) {
     return table;
 }
 
-void close_table(Table &table) {
+void close_index(Table &table) {
     if (table.index != nullptr)
         index_close(table.index, AccessShareLock);
+    table.index = nullptr;
+}
+
+void close_table(Table &table) {
+    close_index(table);
     table_close(table.heap, AccessShareLock);
+}
+
+Relation open_session_index(const Table &table) {
+    if (!OidIsValid(table.sessions))
+        altered("Its index \"dist_lock_session\" is gone.");
+    return index_open(table.sessions, AccessShareLock);
 }
 
 Relation primary_key(Table &table) {

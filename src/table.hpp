@@ -34,9 +34,17 @@ Table open_table(Oid function);
 // Closes it and lets the lock go.
 void close_table(Table &table);
 
+// The index of the leases that are bound to a session, opened (AccessShareLock); to be closed by
+// the caller. Errors: 55000 if it was dropped.
+Relation open_session_index(const Table &table);
+
 // The primary key's index, opened (AccessShareLock) at the first call.
 // Errors: 55000 if there is none on the name alone.
 Relation primary_key(Table &table);
+
+// Closes it, if it is open. To be done before a stronger lock on the table is waited for:
+// REINDEX locks the table first and then waits for whoever has the index.
+void close_index(Table &table);
 
 } // namespace lease
 
