@@ -11,6 +11,10 @@
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
+#   make coverage             the suites once more, and which lines of src/ they do not reach
+#   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
+#       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
+#   make bench-instructions   fails if a call takes 5 % more instructions than it did
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
@@ -21,7 +25,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint
+BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@

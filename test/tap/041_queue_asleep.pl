@@ -138,10 +138,12 @@ SELECT lease_release('n' || :client_id, 'me');
 	my $until = time + ($Lease::Queue::long ? 20 : 2);
 	while (time < $until)
 	{
-		$waits{$_}++ for split /\n/, $look->must(q{SELECT wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event = 'object'});
+		$waits{$_}++ for split /\n/, $look->must(q{SELECT wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'});
 		$looks++;
 	}
-	is(join(' ', %waits), '', '30 clients that take and release leases of their own never wait for the lock of NOTIFY');
+	# (Where thirty new rows want a new page, they wait for that.)
+	delete $waits{extend};
+	is(join(' ', %waits), '', '30 clients that take and release leases of their own never wait for a heavyweight lock');
 	note("$looks looks");
 	Lease::Node::pgbench_stop($bench, 'the clients went on all the time');
 }
