@@ -247,7 +247,7 @@ SELECT d.name,
            CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN d.owner ELSE d.last_owner END
        END AS last_owner,
        CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN 'expired' ELSE d.last_end END AS last_end
-FROM dist_lock AS d
+FROM ONLY dist_lock AS d
      CROSS JOIN (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS c
      CROSS JOIN LATERAL (
          SELECT CASE WHEN d.expiry OPERATOR(pg_catalog.>) c.now

@@ -7,12 +7,6 @@ namespace lease {
 
 namespace {
 
-Look nothing_seen() {
-    Look look;
-    look.buffer = InvalidBuffer;
-    return look;
-}
-
 // Reads the row that `look.tuple` describes, in a buffer that is pinned and not locked.
 void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
@@ -77,8 +71,8 @@ bool see_in_chain(Table &table, ItemPointer tid, Snapshot snapshot, Look &look,
     return visible;
 }
 
-// Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
-// transaction leaves no predicate lock on an index page that other leases share.
+// Looks up by the primary key, and reads the row. The scan itself knows no snapshot, so that a
+// SERIALIZABLE transaction leaves no predicate lock on an index page that other leases share.
 bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
     ScanKeyData key;
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
@@ -90,7 +84,13 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     for (ItemPointer tid = nullptr;
          !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
-        found = see_in_chain(table, tid, snapshot, look, scan);
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        // A chain of versions can lead to a row that was renamed by hand.
+        read_row(table, look);
+        found = name_of(table) == name;
+        if (!found)
+            let_go(look);
     }
     index_endscan(scan);
     return found;
@@ -107,13 +107,11 @@ void let_go(Look &look) {
 Look find(Table &table, std::string_view name) {
     // A snapshot keeps what is found from being removed, and its place from being reused.
     Assert(ActiveSnapshotSet());
-    Look look = nothing_seen();
+    Look look;
     if (find_by_hint(table, name, look))
         return look;
-    if (find_by_index(table, name, SnapshotSelf, look)) {
+    if (find_by_index(table, name, SnapshotSelf, look))
         remember_hint(name, look.tuple.t_self);
-        read_row(table, look);
-    }
     return look;
 }
 
@@ -124,8 +122,7 @@ Look find_surely(Table &table, std::string_view name) {
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
-    if (find_by_index(table, name, snapshot, look))
-        read_row(table, look);
+    find_by_index(table, name, snapshot, look);
     UnregisterSnapshot(snapshot);
     return look;
 }
@@ -133,7 +130,7 @@ Look find_surely(Table &table, std::string_view name) {
 bool is_being_inserted(Table &table, std::string_view name) {
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
-    Look look = nothing_seen();
+    Look look;
     const bool found = find_by_index(table, name, &dirty, look);
     let_go(look);
     return found;
@@ -142,11 +139,12 @@ bool is_being_inserted(Table &table, std::string_view name) {
 void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
                     void *arg) {
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
-    const Relation index = index_open(table.sessions, AccessShareLock);
+    const Relation index = open_session_index(table);
     const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
     index_rescan(scan, nullptr, 0, nullptr, 0);
-    Look look = nothing_seen();
-    for (ItemPointer tid; (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+    Look look;
+    for (ItemPointer tid = nullptr;
+         (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         if (!see_in_chain(table, tid, snapshot, look, scan))
             continue;
@@ -160,21 +158,21 @@ void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view na
     UnregisterSnapshot(snapshot);
 }
 
-std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {
+SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
     // Seen from before its first command, the transaction has changed nothing yet.
     SnapshotData before = *GetTransactionSnapshot();
     before.curcid = FirstCommandId;
-    Look look = nothing_seen();
+    Look look;
     if (!find_by_index(table, name, &before, look))
-        return std::nullopt;
-    read_row(table, look);
-    const std::int64_t token = look.row.token;
+        return {std::nullopt, false};
+    const SeenTenure seen{look.row.token, !look.row.owner};
     let_go(look);
-    return token;
+    return seen;
 }
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
+    close_index(table);
     LockRelationOid(relation, RowExclusiveLock);
 
     // Readers of this table never prune, so that losing tries write nothing.
@@ -220,8 +218,10 @@ Lockers lockers_of(const Look &look) {
             GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
         return {count, members};
     }
+    const bool key_share =
+        HEAP_XMAX_IS_LOCKED_ONLY(infomask) && HEAP_XMAX_IS_KEYSHR_LOCKED(infomask);
     auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
+    *member = {xmax, key_share ? MultiXactStatusForKeyShare : MultiXactStatusUpdate};
     return {1, member};
 }
 

@@ -99,7 +99,7 @@ bool insert_if_missing(Table &table) {
         nulls[i] = table.nulls[i] ? 'n' : ' ';
     }
     return run_as_owner(statement, table.heap, insert_text(table.heap),
-                        {column_count, types, table.values, nulls}) == 1;
+                        {column_count, types, table.values, nulls, false}) == 1;
 }
 
 // Triggers and rules of an administrator may have made something else of the row.
@@ -139,6 +139,7 @@ bool insert(Table &table, std::string_view name, const Row &row) {
     put_row(table, row);
     table.values[col_name] = text_datum(name);
     table.nulls[col_name] = false;
+    close_index(table);
     const bool inserted = insert_if_missing(table);
 
     if (inserted)

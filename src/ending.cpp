@@ -11,8 +11,8 @@ namespace lease {
 namespace {
 
 struct Ender {
-    Ending how;
-    const Claim *claim; // null: an administrator, who ends whoever's
+    Ending how = Ending::released;
+    const Claim *claim = nullptr; // null: an administrator, who ends whoever's
     std::optional<Usec> keep;
 };
 
@@ -46,12 +46,15 @@ void name_the_fences(std::string_view name, const LOCKTAG &gate) {
     initStringInfo(&detail);
     for (int i = 0; i < count; i++) {
         const PGPROC *process = server::process_of(holders[i]);
-        if (process != nullptr)
-            appendStringInfo(&detail, "%s%d", detail.len > 0 ? ", " : "Process: ", process->pid);
+        appendStringInfoString(&detail, i == 0 ? "" : ", ");
+        if (process != nullptr && server::is_running(process, holders[i]))
+            appendStringInfo(&detail, "process %d", process->pid);
+        else
+            appendStringInfoString(&detail, "a prepared transaction");
     }
-    // The lock manager does not list those.
-    if (detail.len == 0)
-        appendStringInfoString(&detail, "A prepared transaction, see pg_prepared_xacts");
+    if (count == 0) // they have just ended
+        return;
+    detail.data[0] = (char)pg_toupper((unsigned char)detail.data[0]);
     ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
                             pnstrdup(name.data(), name.size())),
                      errdetail_internal("%s.", detail.data)));

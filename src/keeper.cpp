@@ -52,7 +52,23 @@ BackgroundWorker keeper_worker(Oid database, const Orders &orders) {
     return worker;
 }
 
-void start_keeper(Oid function) {
+// Waits until some keeper is in office: this one, or another that was started beside it.
+void wait_until_kept(Oid table, BackgroundWorkerHandle *handle) {
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        pid_t pid = 0;
+        const BgwHandleStatus status = GetBackgroundWorkerPid(handle, &pid);
+        if (is_held_by_session(keeper_tag(table)))
+            return;
+        if (status == BGWH_STOPPED || status == BGWH_POSTMASTER_DIED)
+            ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                            errmsg("could not start the keeper of attached leases"),
+                            errhint("See the server's log for the reason.")));
+        pg_usleep(2000);
+    }
+}
+
+void start_keeper(Oid table, Oid function) {
     const Orders orders = {function, ""};
     BackgroundWorker worker = keeper_worker(MyDatabaseId, orders);
     BackgroundWorkerHandle *handle = nullptr;
@@ -61,10 +77,7 @@ void start_keeper(Oid function) {
                         errmsg("could not start the keeper of attached leases"),
                         errdetail("No background worker slot is free."),
                         errhint("Raise \"max_worker_processes\".")));
-    pid_t pid = 0;
-    if (WaitForBackgroundWorkerStartup(handle, &pid) == BGWH_POSTMASTER_DIED)
-        ereport(ERROR, (errcode(ERRCODE_ADMIN_SHUTDOWN),
-                        errmsg("could not start the keeper of attached leases")));
+    wait_until_kept(table, handle);
 }
 
 // A session that looks whether there is a keeper holds the lock for a moment: try again then.
@@ -222,7 +235,7 @@ void ensure_keeper(Oid table, Oid function) {
     // Shared until the transaction ends: a keeper does not leave before it sees what was bound.
     take_lock(binding_tag(table), ShareLock);
     if (!is_held_by_session(keeper_tag(table)))
-        start_keeper(function);
+        start_keeper(table, function);
 }
 
 void register_boot_keepers(const char *databases) {
@@ -245,7 +258,7 @@ void register_boot_keepers(const char *databases) {
 
 void lease_keeper_main(Datum database) {
     using namespace lease;
-    Orders orders;
+    Orders orders = {};
     memcpy(&orders, MyBgworkerEntry->bgw_extra, sizeof(orders));
 
     pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
@@ -258,6 +271,7 @@ void lease_keeper_main(Datum database) {
         BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
 
     server::forget_transaction_timeout();
+    SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
     Keeper keeper = {stays, orders.function, InvalidOid, 0};
     keep(keeper);
 }

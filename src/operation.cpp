@@ -35,7 +35,7 @@ Row new_tenure(const Table &table, const Row *row, std::string_view owner, Usec 
     const Usec expiry = expiry_after(now, ttl);
     const std::string_view role = GetUserNameFromId(GetUserId(), false);
     const std::int64_t token = draw_token(table, row);
-    note_own_grant(token);
+    note_own_grant(token, row != nullptr ? std::optional(row->token) : std::nullopt);
     return granted(row, owner, role, ttl, expiry, token, now);
 }
 

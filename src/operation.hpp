@@ -41,9 +41,9 @@ Attempt attempt_lease(Table &table, std::string_view name, std::string_view owne
 // `holder` if the step was done, else why not, with the row that says so in `look`
 // (let it go).
 struct Answer {
-    Standing standing;
+    Standing standing = Standing::not_held;
     Look look;
-    Usec now;
+    Usec now = 0;
 };
 
 // Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,

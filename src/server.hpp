@@ -58,6 +58,9 @@ extern "C" {
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 160000
+#include "utils/guc_hooks.h"
+#endif
 }
 
 namespace lease::server {
@@ -89,6 +92,15 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #else
     return transaction.backendId == InvalidBackendId ? nullptr
                                                      : BackendIdGetProc(transaction.backendId);
+#endif
+}
+
+// Whether that process still runs this transaction; it does not after PREPARE TRANSACTION.
+inline bool is_running(const PGPROC *process, const VirtualTransactionId &transaction) {
+#if PG_VERSION_NUM >= 170000
+    return process->vxid.lxid == transaction.localTransactionId;
+#else
+    return process->lxid == transaction.localTransactionId;
 #endif
 }
 
@@ -128,7 +140,7 @@ enum class IndexEntries { none, summarizing, all };
 inline TM_Result update_tuple(Relation relation, ItemPointer old_tid, HeapTuple fresh,
                               CommandId cid, IndexEntries *entries) {
     TM_FailureData failure;
-    LockTupleMode mode;
+    LockTupleMode mode = LockTupleExclusive;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes update = TU_None;
     const TM_Result result =

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "settings.hpp"
 
 #include "keeper.hpp"
@@ -27,7 +29,9 @@ void define_settings() {
 }
 
 Usec max_ttl() {
-    return (Usec)(max_ttl_seconds * 1000000.0);
+    if (max_ttl_seconds <= 0)
+        return 0;
+    return Max(1, (Usec)std::llround(max_ttl_seconds * 1000000.0)); // the least limit is one
 }
 
 } // namespace lease

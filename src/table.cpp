@@ -10,6 +10,7 @@ namespace {
 // the callback, since it runs wherever the server reads invalidation messages.
 struct Place {
     bool valid;
+    std::uint64_t age;
     Oid schema;
     Oid relation;
     Oid sequence;
@@ -65,6 +66,7 @@ void check_shape(Relation heap) {
 
 void find_place(Oid schema, Oid function) {
     place.valid = false;
+    place.age++;
     forget_hints();
     place.schema = schema;
     place.relation = find_relation("dist_lock", schema, function);
@@ -106,6 +108,10 @@ void watch_catalog_changes() {
     CacheRegisterRelcacheCallback(on_relation_change, (Datum)0);
 }
 
+std::uint64_t table_age() {
+    return place.age;
+}
+
 Table open_table(Oid function) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
@@ -125,10 +131,21 @@ Table open_table(Oid function) {
     return table;
 }
 
-void close_table(Table &table) {
+void close_index(Table &table) {
     if (table.index != nullptr)
         index_close(table.index, AccessShareLock);
+    table.index = nullptr;
+}
+
+void close_table(Table &table) {
+    close_index(table);
     table_close(table.heap, AccessShareLock);
+}
+
+Relation open_session_index(const Table &table) {
+    if (!OidIsValid(table.sessions))
+        altered("Its index \"dist_lock_session\" is gone.");
+    return index_open(table.sessions, AccessShareLock);
 }
 
 Relation primary_key(Table &table) {
