@@ -36,7 +36,7 @@ void leave_out(ResultRelInfo *target, Oid index) {
 // Indexes that an administrator added: expressions, predicates and other access methods are the
 // executor's business. Their functions run as the table's owner, as in all upkeep of indexes.
 void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries entries) {
-    const Identity caller = become_owner_of(table.heap);
+    const Identity caller = become_owner_of(table.heap, SECURITY_RESTRICTED_OPERATION);
     EState *estate = CreateExecutorState();
     ResultRelInfo *target = makeNode(ResultRelInfo);
     InitResultRelInfo(target, table.heap, 0, nullptr, 0);

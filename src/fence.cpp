@@ -110,11 +110,15 @@ void refuse_unless_live(Table &table, std::string_view name, std::int64_t token)
     const Usec now = read_clock();
     const Answer answer{standing_of(look, claim, now), look, now};
     if (answer.standing != Standing::holder)
-        ereport(ERROR, (errcode(sqlstate_lease),
-                        errmsg("token " INT64_FORMAT " is not the live tenure of lease \"%s\"",
-                               token, pnstrdup(name.data(), name.size())),
-                        errdetail_internal("%s", reason_of(answer, claim)),
-                        errhint("The lease was lost: stop the work that it guards.")));
+        ereport(ERROR,
+                (errcode(sqlstate_lease),
+                 errmsg("token " INT64_FORMAT " is not the live tenure of lease \"%s\"", token,
+                        pnstrdup(name.data(), name.size())),
+                 errdetail_internal("%s", answer.standing == Standing::other_role
+                                              ? "It was granted to a role whose privileges the "
+                                                "current user does not have."
+                                              : reason_of(answer, claim)),
+                 errhint("The lease was lost: stop the work that it guards.")));
     let_go(look);
 }
 

@@ -134,10 +134,9 @@ bool is_entitled(const Row &row) {
 
 Standing standing_of(const Look &look, const Claim &claim, Usec now) {
     const Row *row = look.row_if_any();
-    Standing standing = standing_at(row, claim, now);
-    if (standing == Standing::holder && !is_entitled(*row))
-        standing = Standing::other_role;
-    return standing;
+    Claim judged = claim;
+    judged.entitled = row == nullptr || row->owner != claim.owner || is_entitled(*row);
+    return standing_at(row, judged, now);
 }
 
 bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now) {

@@ -21,6 +21,7 @@ extern "C" {
 #include "access/subtrans.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_proc_d.h"
@@ -34,6 +35,7 @@ extern "C" {
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "nodes/primnodes.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
@@ -57,6 +59,7 @@ extern "C" {
 #include "utils/relcache.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000

@@ -32,15 +32,14 @@ void prepare(Statement &statement, const char *text, const Parameters &parameter
 
 } // namespace
 
-Identity become_owner_of(Relation table) {
+Identity become_owner_of(Relation table, int restrictions) {
     Identity identity = {};
     identity.settings = NewGUCNestLevel();
     set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
                       GUC_ACTION_SAVE, true, 0, false);
     GetUserIdAndSecContext(&identity.user, &identity.security);
     SetUserIdAndSecContext(table->rd_rel->relowner,
-                           identity.security | SECURITY_LOCAL_USERID_CHANGE |
-                               SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+                           identity.security | SECURITY_LOCAL_USERID_CHANGE | restrictions);
     return identity;
 }
 
@@ -51,7 +50,9 @@ void become_again(const Identity &identity) {
 
 std::uint64_t run_as_owner(Statement &statement, Relation table, const char *text,
                            const Parameters &parameters) {
-    const Identity caller = become_owner_of(table);
+    // Row security is the administrator's business with others, not with the extension. No
+    // restricted operation: deferred triggers could not fire after it.
+    const Identity caller = become_owner_of(table, SECURITY_NOFORCE_RLS);
     if (SPI_connect() != SPI_OK_CONNECT)
         elog(ERROR, "SPI_connect failed");
     if (statement.transaction != server::local_transaction_id())

@@ -39,7 +39,8 @@ struct Identity {
     int security;
     int settings; // nesting level of the settings
 };
-Identity become_owner_of(Relation table);
+// `restrictions` are added to the security context.
+Identity become_owner_of(Relation table, int restrictions);
 void become_again(const Identity &identity);
 
 // The table's name for a statement.

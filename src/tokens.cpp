@@ -20,7 +20,7 @@ std::int64_t draw_at_least(const Table &table, std::int64_t least) {
     while (token < least && least - token < short_way)
         token = nextval_internal(table.sequence, false);
     if (token < least) {
-        const Identity caller = become_owner_of(table.heap);
+        const Identity caller = become_owner_of(table.heap, 0);
         DirectFunctionCall2(setval_oid, ObjectIdGetDatum(table.sequence), Int64GetDatum(least));
         become_again(caller);
         token = least;
