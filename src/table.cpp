@@ -112,6 +112,11 @@ std::uint64_t table_age() {
     return place.age;
 }
 
+Oid find_table(Oid function) {
+    const Oid schema = OidIsValid(function) ? get_func_namespace(function) : InvalidOid;
+    return OidIsValid(schema) ? get_relname_relid("dist_lock", schema) : InvalidOid;
+}
+
 Table open_table(Oid function) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
