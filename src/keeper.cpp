@@ -31,12 +31,13 @@ constexpr Usec longest_failure = 60000000; // then there is nothing to keep
 // A session that looks whether there is a keeper holds the lock for a moment: try again then.
 bool become_the_keeper(Oid table) {
     const LOCKTAG keeper = keeper_tag(table);
-    for (int attempt = 0; attempt < 10; attempt++) {
-        if (LockAcquire(&keeper, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
-            return true;
-        pg_usleep(10000);
+    bool in_office = false;
+    for (int attempt = 0; !in_office && attempt < 10; attempt++) {
+        if (attempt > 0)
+            pg_usleep(10000);
+        in_office = LockAcquire(&keeper, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
     }
-    return false;
+    return in_office;
 }
 
 void resign(Oid table) {
@@ -154,13 +155,18 @@ void sleep_until(Usec next) {
     pgstat_report_activity(STATE_RUNNING, "lease keeper");
 }
 
-// Ends what the keeper is in the middle of, too: a commit may be waiting for a standby.
+volatile sig_atomic_t connected = 0;
+
+// Ends what the keeper is in the middle of, too: a commit may be waiting for a standby. But it has
+// to come so far that it can leave a successor.
 void on_terminate(SIGNAL_ARGS) {
     const int error = errno;
     (void)postgres_signal_arg;
     ShutdownRequestPending = true;
-    QueryCancelPending = true;
-    InterruptPending = true;
+    if (connected) {
+        QueryCancelPending = true;
+        InterruptPending = true;
+    }
     SetLatch(MyLatch);
     errno = error;
 }
@@ -172,16 +178,17 @@ bool database_goes() {
     return !try_lock(database, AccessShareLock);
 }
 
-// Sessions count on a keeper: who is told to end leaves another one behind. (At a shutdown nobody
-// starts it.)
-void end_on_request(const Keeper &keeper) {
+// Sessions count on a keeper: who is told to end leaves another one behind, unless there is one.
+// (At a shutdown nobody starts it.)
+void end_on_request(Keeper &keeper) {
     QueryCancelPending = false;
-    StartTransactionCommand();
-    if (OidIsValid(keeper.table))
+    if (take_office(keeper)) {
+        StartTransactionCommand();
         resign(keeper.table);
-    if (OidIsValid(keeper.function) && !database_goes())
-        leave_successor(keeper.function);
-    CommitTransactionCommand();
+        if (!database_goes())
+            leave_successor(keeper.function);
+        CommitTransactionCommand();
+    }
     proc_exit(keeper.stays ? 1 : 0); // 1: the server starts it again
 }
 
@@ -222,6 +229,7 @@ void lease_keeper_main(Datum database) {
         BackgroundWorkerInitializeConnection(orders.database, nullptr, 0);
     else
         BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
+    connected = 1;
 
     server::forget_transaction_timeout();
     SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);

@@ -129,6 +129,9 @@ Table open_table(Oid function) {
 
     const int columns = RelationGetDescr(table.heap)->natts;
     table.sequence = place.sequence;
+    // Of an index that gets its name back the server tells us nothing.
+    if (!OidIsValid(place.sessions))
+        place.sessions = get_relname_relid("dist_lock_session", schema);
     table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));

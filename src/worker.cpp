@@ -13,7 +13,8 @@ namespace {
 
 static_assert(sizeof(Orders) <= BGW_EXTRALEN);
 
-constexpr int most_starts = 3; // until one takes office
+constexpr int most_starts = 3;     // until one takes office
+constexpr int most_patience = 500; // milliseconds until a slot is free: parallel queries take some
 
 BackgroundWorker keeper_worker(Oid database, const Orders &orders) {
     BackgroundWorker worker = {};
@@ -35,11 +36,15 @@ BackgroundWorkerHandle *register_keeper(Oid function) {
     BackgroundWorker worker = keeper_worker(MyDatabaseId, orders);
     worker.bgw_notify_pid = MyProcPid;
     BackgroundWorkerHandle *handle = nullptr;
-    if (!RegisterDynamicBackgroundWorker(&worker, &handle))
-        ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                        errmsg("could not start the keeper of attached leases"),
-                        errdetail("No background worker slot is free."),
-                        errhint("Raise \"max_worker_processes\".")));
+    for (int waited = 0; !RegisterDynamicBackgroundWorker(&worker, &handle); waited += 10) {
+        CHECK_FOR_INTERRUPTS();
+        if (waited >= most_patience)
+            ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                            errmsg("could not start the keeper of attached leases"),
+                            errdetail("No background worker slot is free."),
+                            errhint("Raise \"max_worker_processes\".")));
+        pg_usleep(10000);
+    }
     return handle;
 }
 
