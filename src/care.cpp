@@ -3,7 +3,6 @@
 #include "binding.hpp"
 #include "durability.hpp"
 #include "gate.hpp"
-#include "statement.hpp"
 #include "wait.hpp"
 #include "wake.hpp"
 
@@ -78,26 +77,18 @@ void plan_row(const Row &row, std::string_view name, void *arg) {
     memcpy(due.name, name.data(), name.size());
 }
 
-// The table, opened for a transaction.
-struct Visit {
-    Table table;
-    Identity keeper;
-};
-
 // False: it is locked, or not there any more. The lock that is taken here lets nobody in who would
-// make a later step of the transaction wait. What an index calls runs as the table's owner.
-bool begin_visit(Oid relation, Oid function, Visit *visit) {
+// make a later step of the transaction wait.
+bool begin_visit(Oid relation, Oid function, Table *table) {
     if (!ConditionalLockRelationOid(relation, RowExclusiveLock) || find_table(function) != relation)
         return false;
     PushActiveSnapshot(GetTransactionSnapshot());
-    visit->table = open_table(function);
-    visit->keeper = become_owner_of(visit->table.heap);
+    *table = open_table(function);
     return true;
 }
 
-void end_visit(Visit &visit) {
-    become_again(visit.keeper);
-    close_table(visit.table);
+void end_visit(Table &table) {
+    close_table(table);
     PopActiveSnapshot();
 }
 
@@ -148,13 +139,13 @@ bool care_for_lease(Table &table, std::string_view name) {
 
 // Cares for a batch in one transaction. False: somebody was busy on one of them.
 bool care_for_batch(const Plan &plan, const Due *due, int count) {
-    Visit visit = {};
+    Table table = {};
     StartTransactionCommand();
-    bool done = begin_visit(plan.relation, plan.function, &visit);
+    bool done = begin_visit(plan.relation, plan.function, &table);
     if (done) {
         for (int i = 0; i < count; i++)
-            done &= care_for_lease(visit.table, due[i].view());
-        end_visit(visit);
+            done &= care_for_lease(table, due[i].view());
+        end_visit(table);
     }
     CommitTransactionCommand();
     return done;
@@ -205,10 +196,10 @@ Plan plan_round(Oid relation, Oid function) {
 
     const MemoryContext context = CurrentMemoryContext;
     StartTransactionCommand();
-    Visit visit = {};
-    if (begin_visit(relation, function, &visit)) {
-        for_each_bound(visit.table, plan_row, &plan);
-        end_visit(visit);
+    Table table = {};
+    if (begin_visit(relation, function, &table)) {
+        for_each_bound(table, plan_row, &plan);
+        end_visit(table);
     } else {
         plan.round = {true, plan.now + pause_for_busy};
     }
@@ -221,13 +212,12 @@ Plan plan_round(Oid relation, Oid function) {
 
 bool anything_bound(Oid relation, Oid function) {
     bool found = true;
-    Visit visit = {};
-    if (begin_visit(relation, function, &visit)) {
+    Table table = {};
+    if (begin_visit(relation, function, &table)) {
         found = false;
         for_each_bound(
-            visit.table, [](const Row &, std::string_view, void *arg) { *(bool *)arg = true; },
-            &found);
-        end_visit(visit);
+            table, [](const Row &, std::string_view, void *arg) { *(bool *)arg = true; }, &found);
+        end_visit(table);
     }
     return found;
 }

@@ -52,11 +52,24 @@ void find_sleepers(const Change &change) {
         *sleeper = {sleepers, process};
         sleepers = sleeper;
     }
+    pfree((void *)holders);
+}
+
+// A transaction that works on one lease over and over notes each of its locks once.
+bool was_just_noted(const LOCKTAG &tag) {
+    int looked = 0;
+    for (const Change *change = changes; change != nullptr && looked < 3; change = change->next) {
+        if (memcmp(&change->tag, &tag, sizeof(tag)) == 0)
+            return true;
+        looked++;
+    }
+    return false;
 }
 
 void before_commit() {
     const MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     for (const Change *change = changes; change != nullptr; change = change->next) {
+        CHECK_FOR_INTERRUPTS();
         find_sleepers(*change);
     }
     MemoryContextSwitchTo(caller);
@@ -82,6 +95,8 @@ void on_transaction_event(XactEvent event, void *) {
 }
 
 void note_change(const LOCKTAG &tag, bool by_keeper) {
+    if (was_just_noted(tag))
+        return;
     auto *change = (Change *)MemoryContextAlloc(TopTransactionContext, sizeof(Change));
     *change = {changes, tag, by_keeper};
     changes = change;
@@ -109,6 +124,7 @@ void wake_keeper_now(const LOCKTAG &tag) {
         if (process != nullptr)
             SetLatch(&process->procLatch);
     }
+    pfree((void *)holders);
 }
 
 bool somebody_queues(const LOCKTAG &gate) {
