@@ -26,7 +26,7 @@ void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now)
     if (expiry < *look.row.expiry) {
         wake_at_commit(gate_tag(name));
         if (look.row.session_pid)
-            wake_holder_at_commit(keeper_tag(RelationGetRelid(table.heap)));
+            wake_keeper_at_commit(keeper_tag(RelationGetRelid(table.heap)));
     }
     change(table, name, look, extended(look.row, ttl, expiry, now));
 }

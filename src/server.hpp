@@ -117,6 +117,15 @@ inline bool is_running(const PGPROC *process, const VirtualTransactionId &transa
 #endif
 }
 
+// 17 asks whether a stronger lock will do, too.
+inline bool holds_lock(const LOCKTAG &tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&tag, mode, false);
+#else
+    return LockHeldByMe(&tag, mode);
+#endif
+}
+
 // A process that sleeps in a transaction is ended by that setting, which 17 brought.
 inline void forget_transaction_timeout() {
 #if PG_VERSION_NUM >= 170000

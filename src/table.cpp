@@ -154,6 +154,11 @@ std::uint64_t table_age() {
     return place.age;
 }
 
+Oid find_table(Oid function) {
+    const Oid schema = OidIsValid(function) ? get_func_namespace(function) : InvalidOid;
+    return OidIsValid(schema) ? get_relname_relid("dist_lock", schema) : InvalidOid;
+}
+
 Table open_table(Oid function) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
@@ -166,6 +171,9 @@ Table open_table(Oid function) {
 
     const int columns = RelationGetDescr(table.heap)->natts;
     table.sequence = place.sequence;
+    // Of an index that gets its name back the server tells us nothing.
+    if (!OidIsValid(place.sessions))
+        place.sessions = get_relname_relid("dist_lock_session", schema);
     table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));
