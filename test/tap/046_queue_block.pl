@@ -12,7 +12,12 @@ use Test::More;
 my $node = Lease::Node::make(
 	'block',
 	max_prepared_transactions => 5,
-	deadlock_timeout          => '100ms');
+	deadlock_timeout          => '100ms',
+	# All that the server says about a statement that commits on its way.
+	log_min_duration_statement => 0,
+	log_lock_waits             => 'on',
+	track_activity_query_size  => 2048,
+	log_parameter_max_length   => -1);
 my $look = Lease::Session->connect($node);
 my @s = map { Lease::Session->connect($node) } 1 .. 3;
 
