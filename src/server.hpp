@@ -25,6 +25,7 @@ extern "C" {
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
+#include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "common/cryptohash.h"
 #include "common/hashfn.h"
@@ -92,6 +93,15 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #else
     return transaction.backendId == InvalidBackendId ? nullptr
                                                      : BackendIdGetProc(transaction.backendId);
+#endif
+}
+
+// Which transaction this process is in; each has another number.
+inline LocalTransactionId local_transaction_id() {
+#if PG_VERSION_NUM >= 170000
+    return MyProc->vxid.lxid;
+#else
+    return MyProc->lxid;
 #endif
 }
 

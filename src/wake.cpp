@@ -30,11 +30,24 @@ void find_sleepers(const LOCKTAG &tag) {
         *sleeper = {sleepers, process};
         sleepers = sleeper;
     }
+    pfree((void *)holders);
+}
+
+// A transaction that works on one lease over and over notes each of its locks once.
+bool was_just_noted(const LOCKTAG &tag) {
+    int looked = 0;
+    for (const Change *change = changes; change != nullptr && looked < 3; change = change->next) {
+        if (memcmp(&change->tag, &tag, sizeof(tag)) == 0)
+            return true;
+        looked++;
+    }
+    return false;
 }
 
 void before_commit() {
     const MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     for (const Change *change = changes; change != nullptr; change = change->next) {
+        CHECK_FOR_INTERRUPTS();
         find_sleepers(change->tag);
     }
     MemoryContextSwitchTo(caller);
@@ -71,6 +84,8 @@ void wake_at_commit(const LOCKTAG &gate) {
 }
 
 void wake_holder_at_commit(const LOCKTAG &tag) {
+    if (was_just_noted(tag))
+        return;
     auto *change = (Change *)MemoryContextAlloc(TopTransactionContext, sizeof(Change));
     *change = {changes, tag};
     changes = change;
@@ -84,6 +99,7 @@ void wake_holder_now(const LOCKTAG &tag) {
         if (process != nullptr)
             SetLatch(&process->procLatch);
     }
+    pfree((void *)holders);
 }
 
 bool somebody_queues(const LOCKTAG &gate) {
