@@ -9,10 +9,14 @@ namespace leasectl {
 
 namespace {
 
-// No operator or function here is looked up in search_path.
+// No operator or function here is looked up in search_path. An SQL_ASCII database has bytes of no
+// encoding, which the server would refuse to send as UTF-8.
 constexpr const char *schema_query =
-    "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension AS e"
-    " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+    "SELECT pg_catalog.quote_ident(n.nspname),"
+    " CASE WHEN pg_catalog.current_setting('server_encoding') OPERATOR(pg_catalog.=) 'SQL_ASCII'"
+    " THEN pg_catalog.set_config('client_encoding', 'SQL_ASCII', false) END"
+    " FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n"
+    " ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
     " WHERE e.extname OPERATOR(pg_catalog.=) 'lease'";
 
 std::string one_line(const char *message) {
