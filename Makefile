@@ -9,21 +9,24 @@
 #       SUITES="unit regress isolation tap pgxs"      only these
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
 #       KEEP=1                                        leaves the temporary directory
+#   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make clean
 #
-# demo and test install with apt-get what they need and cannot find (test/harness/deps).
+# These install with apt-get what they need and cannot find (test/harness/deps).
 # WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov.
 
 PG_CONFIG ?= pg_config
 TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
-# demo and test must work before there is any PGXS to include.
-.PHONY: demo test
-demo test:
+# These must work before there is any PGXS to include.
+BY_HARNESS = demo test test-majors lint
+.PHONY: $(BY_HARNESS)
+$(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
 
-ifneq ($(filter-out demo test,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out $(BY_HARNESS),$(or $(MAKECMDGOALS),all)),)
 
 MODULE_big = lease
 EXTENSION = lease

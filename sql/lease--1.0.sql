@@ -40,6 +40,10 @@ WITH (
     autovacuum_vacuum_threshold = 5000
 );
 
+-- By what the keeper finds its leases. Of leases that are not bound to a session
+-- it has no entry, so that renewing those stays HOT.
+CREATE INDEX dist_lock_session ON dist_lock (session_pid) WHERE session_pid IS NOT NULL;
+
 REVOKE ALL ON TABLE dist_lock FROM PUBLIC;
 
 COMMENT ON TABLE dist_lock IS 'The leases, a row each. Read it through the functions of the extension "lease"; a row made or changed by hand is honoured.';
@@ -154,6 +158,22 @@ LANGUAGE C;
 COMMENT ON PROCEDURE lease_watch(text, bigint, interval, bigint) IS
 'Waits until the live token of the lease "name" is another than "known" (NULL: nobody holds it), at most "wait" (NULL: for ever). Returns the live token, NULL if nobody holds the lease, or "known" if the time was up.';
 
+CREATE FUNCTION lease_attach(name text, owner text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_attach'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_attach(text, text) IS
+'Binds the tenure that "owner" holds to this session: the server renews it, with the ttl that it had last, while the session lives, and releases it when the session ends. Returns false if the owner does not hold it.';
+
+CREATE FUNCTION lease_detach(name text, owner text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lease_detach'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+
+COMMENT ON FUNCTION lease_detach(text, text) IS
+'Undoes lease_attach(): the tenure goes on, and ends at its expiry if nobody renews it. Returns false if it is not bound to this session.';
+
 -- What an administrator does to other people's leases.
 
 CREATE FUNCTION lease_break(name text)
@@ -227,7 +247,7 @@ SELECT d.name,
            CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN d.owner ELSE d.last_owner END
        END AS last_owner,
        CASE WHEN r.state OPERATOR(pg_catalog.=) 'expired' THEN 'expired' ELSE d.last_end END AS last_end
-FROM dist_lock AS d
+FROM ONLY dist_lock AS d
      CROSS JOIN (SELECT pg_catalog.clock_timestamp() AS now OFFSET 0) AS c
      CROSS JOIN LATERAL (
          SELECT CASE WHEN d.expiry OPERATOR(pg_catalog.>) c.now

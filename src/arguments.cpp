@@ -53,7 +53,7 @@ void refuse_beyond_max_ttl(Usec length, const char *what) {
     if (max_ttl() > 0 && length > max_ttl())
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("%s is longer than \"lease.max_ttl\" allows", what),
-                        errdetail("The most is %.3f s.", (double)max_ttl() / 1000000.0)));
+                        errdetail("The most is %g s.", (double)max_ttl() / 1000000.0)));
 }
 
 IntervalFields interval_fields(Datum datum) {

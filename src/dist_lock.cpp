@@ -7,20 +7,15 @@ namespace lease {
 
 namespace {
 
-Look nothing_seen() {
-    Look look;
-    look.buffer = InvalidBuffer;
-    return look;
-}
-
 // Reads the row that `look.tuple` describes, in a buffer that is pinned and not locked.
 void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
 }
 
-bool has_name(const Table &table, std::string_view name) {
+// The name in the row that was read last.
+std::string_view name_of(const Table &table) {
     const text *value = DatumGetTextPP(table.values[col_name]);
-    return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == name;
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
 // Follows a hint, if there is one that leads to the row.
@@ -39,7 +34,7 @@ bool find_by_hint(Table &table, std::string_view name, Look &look) {
     LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
     if (visible) {
         read_row(table, look);
-        if (has_name(table, name))
+        if (name_of(table) == name)
             return true;
     }
     let_go(look);
@@ -63,25 +58,39 @@ bool visible_in_chain(Relation heap, Buffer buffer, ItemPointer tid, Snapshot sn
     return visible;
 }
 
-// Looks up by the primary key. The scan itself knows no snapshot, so that a SERIALIZABLE
-// transaction leaves no predicate lock on an index page that other leases share.
+// Looks at what an index entry leads to; without a visible version, the look is let go.
+bool see_in_chain(Table &table, ItemPointer tid, Snapshot snapshot, Look &look,
+                  IndexScanDesc scan) {
+    look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
+    bool all_dead = false;
+    const bool visible =
+        visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
+    if (!visible)
+        let_go(look);
+    scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
+    return visible;
+}
+
+// Looks up by the primary key, and reads the row. The scan itself knows no snapshot, so that a
+// SERIALIZABLE transaction leaves no predicate lock on an index page that other leases share.
 bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look &look) {
     ScanKeyData key;
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, text_datum(name));
     const IndexScanDesc scan =
-        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny);
+        server::begin_index_scan(table.heap, primary_key(table), SnapshotAny, 1);
     index_rescan(scan, &key, 1, nullptr, 0);
 
     bool found = false;
     for (ItemPointer tid = nullptr;
          !found && (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
-        look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(tid));
-        bool all_dead = false;
-        found = visible_in_chain(table.heap, look.buffer, tid, snapshot, &look.tuple, &all_dead);
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        // A chain of versions can lead to a row that was renamed by hand.
+        read_row(table, look);
+        found = name_of(table) == name;
         if (!found)
             let_go(look);
-        scan->kill_prior_tuple = all_dead && !scan->xactStartedInRecovery;
     }
     index_endscan(scan);
     return found;
@@ -98,13 +107,11 @@ void let_go(Look &look) {
 Look find(Table &table, std::string_view name) {
     // A snapshot keeps what is found from being removed, and its place from being reused.
     Assert(ActiveSnapshotSet());
-    Look look = nothing_seen();
+    Look look;
     if (find_by_hint(table, name, look))
         return look;
-    if (find_by_index(table, name, SnapshotSelf, look)) {
+    if (find_by_index(table, name, SnapshotSelf, look))
         remember_hint(name, look.tuple.t_self);
-        read_row(table, look);
-    }
     return look;
 }
 
@@ -115,8 +122,7 @@ Look find_surely(Table &table, std::string_view name) {
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
-    if (find_by_index(table, name, snapshot, look))
-        read_row(table, look);
+    find_by_index(table, name, snapshot, look);
     UnregisterSnapshot(snapshot);
     return look;
 }
@@ -124,27 +130,49 @@ Look find_surely(Table &table, std::string_view name) {
 bool is_being_inserted(Table &table, std::string_view name) {
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
-    Look look = nothing_seen();
+    Look look;
     const bool found = find_by_index(table, name, &dirty, look);
     let_go(look);
     return found;
 }
 
-std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name) {
+void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
+                    void *arg) {
+    const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
+    const Relation index = open_session_index(table);
+    const IndexScanDesc scan = server::begin_index_scan(table.heap, index, SnapshotAny, 0);
+    index_rescan(scan, nullptr, 0, nullptr, 0);
+    Look look;
+    for (ItemPointer tid = nullptr;
+         (tid = index_getnext_tid(scan, ForwardScanDirection)) != nullptr;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!see_in_chain(table, tid, snapshot, look, scan))
+            continue;
+        read_row(table, look);
+        if (look.row.session_pid)
+            visit(look.row, name_of(table), arg);
+        let_go(look);
+    }
+    index_endscan(scan);
+    index_close(index, AccessShareLock);
+    UnregisterSnapshot(snapshot);
+}
+
+SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
     // Seen from before its first command, the transaction has changed nothing yet.
     SnapshotData before = *GetTransactionSnapshot();
     before.curcid = FirstCommandId;
-    Look look = nothing_seen();
+    Look look;
     if (!find_by_index(table, name, &before, look))
-        return std::nullopt;
-    read_row(table, look);
-    const std::int64_t token = look.row.token;
+        return {std::nullopt, false};
+    const SeenTenure seen{look.row.token, !look.row.owner};
     let_go(look);
-    return token;
+    return seen;
 }
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
+    close_index(table);
     LockRelationOid(relation, RowExclusiveLock);
 
     // Readers of this table never prune, so that losing tries write nothing.
@@ -190,8 +218,10 @@ Lockers lockers_of(const Look &look) {
             GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(infomask));
         return {count, members};
     }
+    const bool key_share =
+        HEAP_XMAX_IS_LOCKED_ONLY(infomask) && HEAP_XMAX_IS_KEYSHR_LOCKED(infomask);
     auto *member = (MultiXactMember *)palloc(sizeof(MultiXactMember));
-    *member = {xmax, MultiXactStatusUpdate};
+    *member = {xmax, key_share ? MultiXactStatusForKeyShare : MultiXactStatusUpdate};
     return {1, member};
 }
 

@@ -12,8 +12,8 @@ namespace lease {
 // A row as it is at this moment: committed, or this transaction's own. The texts
 // in `row` are good until the look is let go.
 struct Look {
-    Buffer buffer; // pinned; InvalidBuffer if there is no row
-    HeapTupleData tuple;
+    Buffer buffer = InvalidBuffer; // pinned, if there is a row
+    HeapTupleData tuple = {};
     Row row;
 
     const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }
@@ -29,9 +29,17 @@ Look find_surely(Table &table, std::string_view name);
 // Whether a row of this name exists that has not committed yet.
 bool is_being_inserted(Table &table, std::string_view name);
 
-// The token that the row had before this transaction, by the snapshot that a
-// REPEATABLE READ or SERIALIZABLE transaction keeps; nothing if there was no row.
-std::optional<std::int64_t> token_before_transaction(Table &table, std::string_view name);
+// Visits the rows that are bound to a session, and misses none.
+void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view name, void *arg),
+                    void *arg);
+
+// The row's tenure before this transaction, by the snapshot that a REPEATABLE READ or
+// SERIALIZABLE transaction keeps.
+struct SeenTenure {
+    std::optional<std::int64_t> token; // nothing: there was no row
+    bool ended;                        // by a release or break
+};
+SeenTenure tenure_before_transaction(Table &table, std::string_view name);
 
 void let_go(Look &look);
 

@@ -7,22 +7,26 @@ namespace lease {
 
 namespace {
 
-// The name did not change and the row is locked: the entry cannot collide. The uniqueness check
-// would walk all the dead versions that an old snapshot keeps.
-void insert_key_entry(Table &table, HeapTuple fresh) {
-    const Relation index = primary_key(table);
-    IndexInfo *info = BuildIndexInfo(index);
+// An entry in an index of our own. There is nothing to check: a name did not change and its row
+// is locked, a session may have many. The uniqueness check would walk all the dead versions that
+// an old snapshot keeps.
+void insert_own_entry(Table &table, Oid index_id, Column column, HeapTuple fresh) {
     Datum key[1] = {0};
     bool null[1] = {false};
-    key[0] = heap_getattr(fresh, col_name + 1, RelationGetDescr(table.heap), &null[0]);
-    index_insert(index, key, null, &fresh->t_self, table.heap, UNIQUE_CHECK_NO, true, info);
+    key[0] = heap_getattr(fresh, column + 1, RelationGetDescr(table.heap), &null[0]);
+    if (null[0]) // of a lease that is bound to no session: not in that index
+        return;
+    const Relation index = index_open(index_id, RowExclusiveLock);
+    index_insert(index, key, null, &fresh->t_self, table.heap, UNIQUE_CHECK_NO, column == col_name,
+                 BuildIndexInfo(index));
+    index_close(index, RowExclusiveLock);
 }
 
-// Takes the primary key out of the opened indexes, so that the server's routine passes it by.
+// Takes one of our own out of the opened indexes, so that the server's routine passes it by.
 void leave_out(ResultRelInfo *target, Oid index) {
     for (int i = 0; i < target->ri_NumIndices; i++) {
         const Relation opened = target->ri_IndexRelationDescs[i];
-        if (RelationGetRelid(opened) == index) {
+        if (opened != nullptr && RelationGetRelid(opened) == index) {
             index_close(opened, RowExclusiveLock);
             target->ri_IndexRelationDescs[i] = nullptr;
         }
@@ -37,6 +41,7 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
     InitResultRelInfo(target, table.heap, 0, nullptr, 0);
     ExecOpenIndices(target, false);
     leave_out(target, RelationGetRelid(primary_key(table)));
+    leave_out(target, table.sessions);
 
     TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(table.heap), &TTSOpsHeapTuple);
     ExecStoreHeapTuple(fresh, slot, false);
@@ -55,12 +60,20 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
 void insert_entries(Table &table, HeapTuple fresh, server::IndexEntries entries) {
     if (entries == server::IndexEntries::none)
         return;
-    if (entries == server::IndexEntries::all)
-        insert_key_entry(table, fresh);
+    const Oid primary = RelationGetRelid(primary_key(table));
+    bool others = false;
     List *indexes = RelationGetIndexList(table.heap);
-    if (list_length(indexes) > 1)
-        insert_other_entries(table, fresh, entries);
+    ListCell *cell = nullptr;
+    foreach (cell, indexes) {
+        const Oid index = lfirst_oid(cell);
+        if (index != primary && index != table.sessions)
+            others = true;
+        else if (entries == server::IndexEntries::all)
+            insert_own_entry(table, index, index == primary ? col_name : col_session_pid, fresh);
+    }
     list_free(indexes);
+    if (others)
+        insert_other_entries(table, fresh, entries);
 }
 
 const char *insert_text(Relation heap) {
@@ -86,7 +99,7 @@ bool insert_if_missing(Table &table) {
         nulls[i] = table.nulls[i] ? 'n' : ' ';
     }
     return run_as_owner(statement, table.heap, insert_text(table.heap),
-                        {column_count, types, table.values, nulls}) == 1;
+                        {column_count, types, table.values, nulls, false}) == 1;
 }
 
 // Triggers and rules of an administrator may have made something else of the row.
@@ -126,6 +139,7 @@ bool insert(Table &table, std::string_view name, const Row &row) {
     put_row(table, row);
     table.values[col_name] = text_datum(name);
     table.nulls[col_name] = false;
+    close_index(table);
     const bool inserted = insert_if_missing(table);
 
     if (inserted)

@@ -11,8 +11,8 @@ namespace lease {
 namespace {
 
 struct Ender {
-    Ending how;
-    const Claim *claim; // null: an administrator, who ends whoever's
+    Ending how = Ending::released;
+    const Claim *claim = nullptr; // null: an administrator, who ends whoever's
     std::optional<Usec> keep;
 };
 
@@ -42,20 +42,22 @@ void end_now(Table &table, std::string_view name, Look &look, const Ender &ender
 void name_the_fences(std::string_view name, const LOCKTAG &gate) {
     int count = 0;
     const VirtualTransactionId *holders = GetLockConflicts(&gate, gate_alone, &count);
-    StringInfoData pids;
-    initStringInfo(&pids);
+    StringInfoData detail;
+    initStringInfo(&detail);
     for (int i = 0; i < count; i++) {
-        const char *separator = pids.len > 0 ? ", " : "";
         const PGPROC *process = server::process_of(holders[i]);
-        if (process != nullptr)
-            appendStringInfo(&pids, "%s%d", separator, process->pid);
+        appendStringInfoString(&detail, i == 0 ? "" : ", ");
+        if (process != nullptr && server::is_running(process, holders[i]))
+            appendStringInfo(&detail, "process %d", process->pid);
         else
-            appendStringInfo(&pids, "%sa prepared transaction", separator);
+            appendStringInfoString(&detail, "a prepared transaction");
     }
-    if (count > 0)
-        ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
-                                pnstrdup(name.data(), name.size())),
-                         errdetail_internal("Process: %s.", pids.data)));
+    if (count == 0) // they have just ended
+        return;
+    detail.data[0] = (char)pg_toupper((unsigned char)detail.data[0]);
+    ereport(NOTICE, (errmsg("waiting for transactions that use lease \"%s\"",
+                            pnstrdup(name.data(), name.size())),
+                     errdetail_internal("%s.", detail.data)));
 }
 
 // One attempt at a lease that was seen to have something to end. False: look again.

@@ -20,6 +20,8 @@ struct Passed {
 struct OwnGrant {
     OwnGrant *next;
     std::int64_t token;
+    std::optional<std::int64_t> after;
+    bool snapshot_sees_all; // that committed before the grant
 };
 
 Passed *passed;
@@ -58,26 +60,44 @@ void remember_passed(std::string_view name) {
     passed = one;
 }
 
-bool was_granted_here(std::int64_t token) {
+const OwnGrant *own_grant_of(std::int64_t token) {
     for (const OwnGrant *grant = own_grants; grant != nullptr; grant = grant->next)
         if (grant->token == token)
-            return true;
-    return false;
+            return grant;
+    return nullptr;
 }
 
-// What the tenure before wrote is in no snapshot that was taken before it ended. A snapshot that
-// does not see this tenure's grant may be such a one.
+// Whether no transaction has ended since the snapshot of this one was taken.
+bool snapshot_is_current() {
+    if (!FirstSnapshotSet) // it will be taken later
+        return true;
+    const SnapshotData *ours = GetTransactionSnapshot();
+    const SnapshotData *latest = GetLatestSnapshot();
+    return ours->xmax == latest->xmax && ours->xcnt == latest->xcnt &&
+           memcmp(ours->xip, latest->xip, ours->xcnt * sizeof(TransactionId)) == 0;
+}
+
+// What the tenure before wrote is in no snapshot that was taken before it ended. One that sees
+// this tenure's grant is not such a one; nor is, for a grant of this very transaction, one that
+// sees the release of the tenure before, or that was current when the grant was made.
+bool snapshot_is_too_old(Table &table, std::string_view name, std::int64_t token) {
+    const OwnGrant *grant = own_grant_of(token);
+    if (grant != nullptr && grant->snapshot_sees_all)
+        return false;
+    const SeenTenure seen = tenure_before_transaction(table, name);
+    if (grant == nullptr)
+        return seen.token != token;
+    return !seen.token || seen.token != grant->after || !seen.ended;
+}
+
 void check_snapshot(Table &table, std::string_view name, std::int64_t token) {
-    if (!IsolationUsesXactSnapshot() || was_granted_here(token))
-        return;
-    const std::optional<std::int64_t> seen = token_before_transaction(table, name);
-    if (seen != token)
+    if (IsolationUsesXactSnapshot() && snapshot_is_too_old(table, name, token))
         ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                         errmsg("could not pass the fence of lease \"%s\": the transaction's "
                                "snapshot is older than the grant",
                                pnstrdup(name.data(), name.size())),
-                        errhint("Try the transaction again, with lease_fence() as its first "
-                                "statement.")));
+                        errhint("Take the lease before the transaction, and try that again with "
+                                "lease_fence() as its first statement.")));
 }
 
 // The token stands for its tenure, whoever the owner is.
@@ -119,11 +139,16 @@ bool has_passed_fence(std::string_view name) {
     return false;
 }
 
-void note_own_grant(std::int64_t token) {
+void note_own_grant(std::int64_t token, std::optional<std::int64_t> after) {
     if (!IsolationUsesXactSnapshot())
         return;
+    // After a tenure of our own, nobody else's came in between: the gate was ours.
+    const OwnGrant *before = after ? own_grant_of(*after) : nullptr;
     auto *grant = (OwnGrant *)MemoryContextAlloc(TopTransactionContext, sizeof(OwnGrant));
-    *grant = {own_grants, token};
+    if (before != nullptr)
+        *grant = {own_grants, token, before->after, before->snapshot_sees_all};
+    else
+        *grant = {own_grants, token, after, snapshot_is_current()};
     own_grants = grant;
 }
 

@@ -3,6 +3,7 @@
 #include "fence.hpp"
 
 extern "C" {
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 
 #pragma GCC visibility push(default)
@@ -23,17 +24,27 @@ const TriggerData *trigger_data(FunctionCallInfo fcinfo) {
         ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                         errmsg("trigger \"%s\" must name one lease", data->tg_trigger->tgname),
                         errhint("Say EXECUTE FUNCTION lease_fenced('name of the lease').")));
+    // Whatever such a trigger returns, the server takes the write for done.
+    if (TRIGGER_FIRED_INSTEAD(data->tg_event))
+        ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                        errmsg("trigger \"%s\" must not be INSTEAD OF", data->tg_trigger->tgname),
+                        errhint("Put it on the tables below the view.")));
     return data;
 }
 
 void warn_if_open_below(const TriggerData *data) {
     const Relation table = data->tg_relation;
-    if (TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) && table->rd_rel->relhassubclass)
-        ereport(WARNING,
-                (errmsg("trigger \"%s\" does not guard direct writes to the partitions or children "
-                        "of \"%s\"",
-                        data->tg_trigger->tgname, RelationGetRelationName(table)),
-                 errhint("Make it FOR EACH ROW, which partitions inherit.")));
+    // relhassubclass stays set for a while after the last child was dropped.
+    if (!TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) || !table->rd_rel->relhassubclass ||
+        find_inheritance_children(RelationGetRelid(table), NoLock) == NIL)
+        return;
+    ereport(WARNING,
+            (errmsg("trigger \"%s\" does not guard direct writes to the partitions or children "
+                    "of \"%s\"",
+                    data->tg_trigger->tgname, RelationGetRelationName(table)),
+             table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE
+                 ? errhint("Make it FOR EACH ROW, which partitions inherit.")
+                 : errhint("Give each child a trigger of its own.")));
 }
 
 void refuse_unless_fenced(const TriggerData *data) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arguments.hpp"
+#include "binding.hpp"
 #include "ending.hpp"
 #include "fence.hpp"
 #include "operation.hpp"
@@ -18,6 +19,8 @@ PG_FUNCTION_INFO_V1(lease_renew_all);
 PG_FUNCTION_INFO_V1(lease_release);
 PG_FUNCTION_INFO_V1(lease_token);
 PG_FUNCTION_INFO_V1(lease_fence);
+PG_FUNCTION_INFO_V1(lease_attach);
+PG_FUNCTION_INFO_V1(lease_detach);
 PG_FUNCTION_INFO_V1(lease_break);
 PG_FUNCTION_INFO_V1(lease_purge);
 #pragma GCC visibility pop
@@ -195,6 +198,26 @@ Datum lease_fence(PG_FUNCTION_ARGS) {
     pass_fence(table, name, token);
     close_table(table);
     PG_RETURN_VOID();
+}
+
+Datum lease_attach(PG_FUNCTION_ARGS) {
+    const std::string_view name = text_argument(fcinfo, 0, "name");
+    const Claim claim{text_argument(fcinfo, 1, "owner"), std::nullopt, true};
+
+    Table table = open_for_writing(fcinfo, "lease_attach()");
+    const bool attached = attach_lease(table, fcinfo->flinfo->fn_oid, name, claim);
+    close_table(table);
+    PG_RETURN_BOOL(attached);
+}
+
+Datum lease_detach(PG_FUNCTION_ARGS) {
+    const std::string_view name = text_argument(fcinfo, 0, "name");
+    const Claim claim{text_argument(fcinfo, 1, "owner"), std::nullopt, true};
+
+    Table table = open_for_writing(fcinfo, "lease_detach()");
+    const bool detached = detach_lease(table, name, claim);
+    close_table(table);
+    PG_RETURN_BOOL(detached);
 }
 
 Datum lease_break(PG_FUNCTION_ARGS) {

@@ -10,6 +10,9 @@ enum TagKind : uint16 {
     kind_queue = 0x6c02,
     kind_watch = 0x6c03,
     kind_sequence = 0x6c04,
+    kind_keeper = 0x6c05,
+    kind_binding = 0x6c06,
+    kind_session = 0x6c07,
 };
 
 LOCKTAG tag_of(uint32 high, uint32 low, TagKind kind) {
@@ -74,6 +77,19 @@ LOCKTAG sequence_tag() {
     return tag_of(0, 0, kind_sequence);
 }
 
+LOCKTAG keeper_tag(Oid table) {
+    return tag_of(table, 0, kind_keeper);
+}
+
+LOCKTAG binding_tag(Oid table) {
+    return tag_of(table, 0, kind_binding);
+}
+
+LOCKTAG session_tag(int pid, TimestampTz start) {
+    // Two sessions of one process ID are minutes apart at the least, 32 bits tell them apart.
+    return tag_of((uint32)pid, (uint32)(start ^ (start >> 32)), kind_session);
+}
+
 TagUse use_of(const LOCKTAG &tag) {
     if (tag.locktag_type != LOCKTAG_ADVISORY || tag.locktag_field1 != MyDatabaseId)
         return TagUse::none;
@@ -99,6 +115,20 @@ bool try_lock(const LOCKTAG &tag, LOCKMODE mode) {
 
 void take_lock(const LOCKTAG &tag, LOCKMODE mode) {
     LockAcquire(&tag, mode, false, false);
+}
+
+bool is_held(const LOCKTAG &tag, LOCKMODE mode) {
+    int count = 0;
+    VirtualTransactionId *holders = GetLockConflicts(&tag, mode, &count);
+    pfree(holders);
+    return count > 0;
+}
+
+bool is_held_by_session(const LOCKTAG &tag) {
+    if (!try_lock(tag, ShareLock))
+        return true;
+    give_back(tag, ShareLock);
+    return false;
 }
 
 void give_back(const LOCKTAG &tag, LOCKMODE mode) {

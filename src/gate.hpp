@@ -17,6 +17,9 @@ LOCKTAG gate_tag(std::string_view name);
 LOCKTAG queue_tag(const LOCKTAG &gate); // held or awaited by who waits for the lease
 LOCKTAG watch_tag(const LOCKTAG &gate); // shared by who watches it
 LOCKTAG sequence_tag();                 // of who moves the sequence of the tokens up
+LOCKTAG keeper_tag(Oid table);          // held by the one keeper of a table of leases
+LOCKTAG binding_tag(Oid table);         // shared by who binds a lease: the keeper may not leave
+LOCKTAG session_tag(int pid, TimestampTz start); // held by a session that leases are bound to
 
 // What a lock of this database in the lock manager is.
 enum class TagUse { none, gate, queue, watch };
@@ -32,6 +35,12 @@ bool try_lock(const LOCKTAG &tag, LOCKMODE mode);
 
 // Takes it, waiting. Errors: 55P03 by lock_timeout, 40P01, 57014.
 void take_lock(const LOCKTAG &tag, LOCKMODE mode);
+
+// Whether the open transaction of another session holds it in a mode that conflicts.
+bool is_held(const LOCKTAG &tag, LOCKMODE mode);
+
+// Whether another session holds it alone, in a transaction or outside of one.
+bool is_held_by_session(const LOCKTAG &tag);
 
 // Gives it back before the end of the transaction.
 void give_back(const LOCKTAG &tag, LOCKMODE mode);

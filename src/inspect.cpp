@@ -27,7 +27,7 @@ struct Use {
 struct Uses {
     int count;
     Use *uses;
-    bool anybody_writes; // somebody has the table open for writing
+    bool anybody_locks; // somebody may have locked rows of the table
 };
 
 const char *kind_of(const LockInstanceData &lock) {
@@ -43,10 +43,11 @@ const char *kind_of(const LockInstanceData &lock) {
     return alone ? "busy" : "fence";
 }
 
-bool is_write_lock(const LockInstanceData &lock, Oid table) {
+// Rows are locked under any lock on the table but a reader's.
+bool may_lock_rows(const LockInstanceData &lock, Oid table) {
     return lock.locktag.locktag_type == LOCKTAG_RELATION &&
            lock.locktag.locktag_field1 == MyDatabaseId && lock.locktag.locktag_field2 == table &&
-           (lock.holdMask & LOCKBIT_ON(RowExclusiveLock));
+           (lock.holdMask & ~LOCKBIT_ON(AccessShareLock));
 }
 
 Uses uses_in_lock_manager(Oid table) {
@@ -54,7 +55,7 @@ Uses uses_in_lock_manager(Oid table) {
     Uses found = {0, (Use *)palloc0(locks->nelements * sizeof(Use) + 1), false};
     for (int i = 0; i < locks->nelements; i++) {
         const LockInstanceData &lock = locks->locks[i];
-        found.anybody_writes |= is_write_lock(lock, table);
+        found.anybody_locks |= may_lock_rows(lock, table);
         if (use_of(lock.locktag) != TagUse::none)
             found.uses[found.count++] = {lock.locktag, kind_of(lock), lock.pid,
                                          lock.waitLockMode != NoLock ? lock.waitStart : 0, false};
@@ -114,7 +115,7 @@ void put_users_of(ReturnSetInfo *result, Table &table, Uses &uses, HeapTuple see
 
 void put_uses(ReturnSetInfo *result, Table &table) {
     Uses uses = uses_in_lock_manager(RelationGetRelid(table.heap));
-    if (uses.count == 0 && !uses.anybody_writes)
+    if (uses.count == 0 && !uses.anybody_locks)
         return;
 
     const MemoryContext caller = CurrentMemoryContext;
@@ -123,7 +124,7 @@ void put_uses(ReturnSetInfo *result, Table &table) {
     SnapshotData dirty; // rows that are not committed yet are in use too
     InitDirtySnapshot(dirty);
     const TableScanDesc scan = table_beginscan(table.heap, &dirty, 0, nullptr);
-    for (HeapTuple seen; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
+    for (HeapTuple seen = nullptr; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         MemoryContextSwitchTo(per_row);
         put_users_of(result, table, uses, seen, ((HeapScanDesc)scan)->rs_cbuf);

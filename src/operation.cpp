@@ -23,8 +23,11 @@ Usec expiry_after(Usec now, Usec ttl) {
 void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     require_durable_commit();
-    if (expiry < *look.row.expiry)
+    if (expiry < *look.row.expiry) {
         wake_at_commit(gate_tag(name));
+        if (look.row.session_pid)
+            wake_holder_at_commit(keeper_tag(RelationGetRelid(table.heap)));
+    }
     change(table, name, look, extended(look.row, ttl, expiry, now));
 }
 
@@ -32,7 +35,7 @@ Row new_tenure(const Table &table, const Row *row, std::string_view owner, Usec 
     const Usec expiry = expiry_after(now, ttl);
     const std::string_view role = GetUserNameFromId(GetUserId(), false);
     const std::int64_t token = draw_token(table, row);
-    note_own_grant(token);
+    note_own_grant(token, row != nullptr ? std::optional(row->token) : std::nullopt);
     return granted(row, owner, role, ttl, expiry, token, now);
 }
 
@@ -89,6 +92,20 @@ Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::s
     return {Verdict::held, next.token, 0, {}};
 }
 
+// The owner was seen to hold it.
+Attempt extend_own(Table &table, std::string_view name, Look &look, const Claim &claim, Usec ttl) {
+    const Usec expiry = *look.row.expiry;
+    const Locking locking = lock_row(table, look);
+    if (locking == Locking::busy)
+        return {Verdict::own_busy, 0, expiry, lockers_of(look)};
+    const Usec now = read_clock();
+    if (locking == Locking::changed || standing_of(look, claim, now) != Standing::holder)
+        return {Verdict::look_again, 0, 0, {}};
+    const std::int64_t token = look.row.token;
+    extend(table, name, look, ttl, now);
+    return {Verdict::held, token, 0, {}};
+}
+
 Attempt take(Table &table, std::string_view name, Look &look, std::string_view owner, Usec ttl,
              Turn turn) {
     const LOCKTAG gate = gate_tag(name);
@@ -102,26 +119,6 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
     else
         give_back(gate, gate_alone);
     return attempt;
-}
-
-// Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
-// and says whether it is locked and still held. False: look again.
-bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now,
-                   std::optional<Usec> deadline) {
-    switch (lock_row(table, look)) {
-    case Locking::busy: {
-        const Lockers lockers = lockers_of(look);
-        let_go(look); // no pin over a wait
-        wait_for_lockers(lockers, {deadline, true});
-        return false;
-    }
-    case Locking::changed:
-        return false;
-    case Locking::locked:
-        break;
-    }
-    *now = read_clock();
-    return standing_of(look, claim, *now) == Standing::holder;
 }
 
 } // namespace
@@ -142,21 +139,34 @@ Standing standing_of(const Look &look, const Claim &claim, Usec now) {
     return standing;
 }
 
+bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now) {
+    switch (lock_row(table, look)) {
+    case Locking::busy: {
+        const Lockers lockers = lockers_of(look);
+        let_go(look); // no pin over a wait
+        wait_for_lockers(lockers, {std::nullopt, true});
+        return false;
+    }
+    case Locking::changed:
+        return false;
+    case Locking::locked:
+        break;
+    }
+    *now = read_clock();
+    return standing_of(look, claim, *now) == Standing::holder;
+}
+
 Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
                       Turn turn) {
     const Claim claim{owner, std::nullopt, true};
     Look look = find(table, name);
-    Usec now = read_clock();
+    const Usec now = read_clock();
     const State state = state_at(look.row_if_any(), now);
     Attempt attempt{Verdict::busy, 0, 0, {}};
     if (state == State::takeable) {
         attempt = take(table, name, look, owner, ttl, turn);
     } else if (state == State::held && standing_of(look, claim, now) == Standing::holder) {
-        attempt.verdict = Verdict::look_again;
-        if (lock_held_row(table, look, claim, &now, look.row.expiry)) {
-            attempt = {Verdict::held, look.row.token, 0, {}};
-            extend(table, name, look, ttl, now);
-        }
+        attempt = extend_own(table, name, look, claim, ttl);
     } else {
         attempt.until = *look.row.expiry;
     }
@@ -171,7 +181,9 @@ std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::
         const Attempt attempt = attempt_lease(table, name, owner, ttl, Turn::unknown);
         if (attempt.verdict == Verdict::held)
             return attempt.token;
-        if (attempt.verdict != Verdict::look_again)
+        if (attempt.verdict == Verdict::own_busy)
+            wait_for_lockers(attempt.lockers, {attempt.until, true});
+        else if (attempt.verdict != Verdict::look_again)
             return std::nullopt;
     }
 }
@@ -188,7 +200,7 @@ Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec
         Answer answer = look_at_lease(table, name, claim);
         if (answer.standing != Standing::holder)
             return answer;
-        if (lock_held_row(table, answer.look, claim, &answer.now, std::nullopt)) {
+        if (lock_held_row(table, answer.look, claim, &answer.now)) {
             extend(table, name, answer.look, ttl, answer.now);
             return answer;
         }

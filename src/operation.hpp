@@ -20,6 +20,7 @@ enum class Verdict : std::uint8_t {
     busy,       // until this instant, or (0) until a row is there
     gate_busy,  // takeable, but transactions are open behind its gate
     row_busy,   // takeable, but these transactions have its row
+    own_busy,   // the owner holds it until this instant, but these transactions have its row
     look_again, // somebody was faster
 };
 struct Attempt {
@@ -32,7 +33,7 @@ struct Attempt {
 // Whether it is the caller's turn, or has to give way to who queues.
 enum class Turn : std::uint8_t { unknown, head };
 
-// Looks once, and takes the lease or extends the owner's tenure if that is possible.
+// Looks once, and takes the lease or extends the owner's tenure if that is possible. Never waits.
 Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
                       Turn turn);
 
@@ -40,10 +41,14 @@ Attempt attempt_lease(Table &table, std::string_view name, std::string_view owne
 // `holder` if the step was done, else why not, with the row that says so in `look`
 // (let it go).
 struct Answer {
-    Standing standing;
+    Standing standing = Standing::not_held;
     Look look;
-    Usec now;
+    Usec now = 0;
 };
+
+// Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
+// and says whether it is locked and still held, by a clock read after that. False: look again.
+bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now);
 
 // Extends the tenure. The first waits for whoever is busy on the row.
 Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec ttl);

@@ -49,6 +49,17 @@ bool can_let_snapshot_go() {
            ActivePortal->portalSnapshot == GetActiveSnapshot();
 }
 
+// The portal keeps it twice, once for detoasting what the CALL returns: which is a number.
+void let_snapshot_go() {
+    const Portal portal = ActivePortal;
+    portal->portalSnapshot = nullptr;
+    PopActiveSnapshot();
+    if (portal->holdSnapshot != nullptr) {
+        UnregisterSnapshotFromOwner(portal->holdSnapshot, portal->resowner);
+        portal->holdSnapshot = nullptr;
+    }
+}
+
 // How the call waits, to be ended the same way.
 struct Waiting {
     bool own_transaction;
@@ -56,16 +67,17 @@ struct Waiting {
     ResourceOwner caller; // of resources
 };
 
-Waiting begin_waiting(FunctionCallInfo fcinfo) {
-    Waiting waiting = {is_clients_own_statement(fcinfo), false, CurrentResourceOwner};
-    if (waiting.own_transaction) {
+Waiting begin_waiting(bool own_transaction) {
+    Waiting waiting = {own_transaction, false, CurrentResourceOwner};
+    if (own_transaction) {
         if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
             elog(ERROR, "SPI_connect_ext failed");
         SPI_commit();
     } else if (can_let_snapshot_go()) {
-        ForgetPortalSnapshots();
+        let_snapshot_go();
         waiting.snapshot_let_go = true;
     }
+    InvalidateCatalogSnapshotConditionally();
     // Locks that a subtransaction took go to the transaction, not to the portal.
     CurrentResourceOwner = CurTransactionResourceOwner;
     return waiting;
@@ -98,12 +110,16 @@ Datum token_record(std::optional<std::int64_t> token) {
     return HeapTupleGetDatum(heap_form_tuple(desc, &value, &null));
 }
 
-std::optional<std::int64_t> acquire_at_once(const Wanted &wanted) {
+// What can be had without waiting for anybody.
+Attempt attempt_at_once(const Wanted &wanted) {
     Table table = open_table(wanted.function);
-    const std::optional<std::int64_t> token =
-        try_lease(table, wanted.name, wanted.owner, wanted.ttl);
+    Attempt attempt = {};
+    do {
+        CHECK_FOR_INTERRUPTS();
+        attempt = attempt_lease(table, wanted.name, wanted.owner, wanted.ttl, Turn::unknown);
+    } while (attempt.verdict == Verdict::look_again);
     close_table(table);
-    return token;
+    return attempt;
 }
 
 } // namespace
@@ -120,10 +136,16 @@ Datum lease_acquire(PG_FUNCTION_ARGS) {
     const Wanted wanted{fcinfo->flinfo->fn_oid, name.view(), owner.view(), ttl};
     PreventCommandIfReadOnly("lease_acquire()");
 
-    std::optional<std::int64_t> token = acquire_at_once(wanted);
-    if (!token && (!deadline || *deadline > GetCurrentTimestamp())) {
-        const Waiting waiting = begin_waiting(fcinfo);
-        token = acquire_lease(wanted, deadline, waiting.own_transaction);
+    const bool own_transaction = is_clients_own_statement(fcinfo);
+
+    const Attempt attempt = attempt_at_once(wanted);
+    std::optional<std::int64_t> token;
+    if (attempt.verdict == Verdict::held) {
+        token = attempt.token;
+    } else if (!deadline || *deadline > GetCurrentTimestamp()) {
+        const Waiting waiting = begin_waiting(own_transaction);
+        token =
+            acquire_lease(wanted, deadline, attempt.verdict == Verdict::own_busy, own_transaction);
         end_waiting(waiting);
     }
     return token_record(token);
@@ -136,7 +158,7 @@ Datum lease_watch(PG_FUNCTION_ARGS) {
     const Oid function = fcinfo->flinfo->fn_oid;
     PreventCommandDuringRecovery("lease_watch()");
 
-    const Waiting waiting = begin_waiting(fcinfo);
+    const Waiting waiting = begin_waiting(is_clients_own_statement(fcinfo));
     const std::optional<std::int64_t> live = watch_lease(function, name.view(), known, deadline);
     end_waiting(waiting);
     return token_record(live);

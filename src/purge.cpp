@@ -19,13 +19,14 @@ std::int64_t delete_batch(Table &table, Batch &batch) {
     static Statement statement;
     if (batch.count == 0)
         return 0;
-    const char *text = psprintf("DELETE FROM %s WHERE name OPERATOR(pg_catalog.=) ANY ($1)",
+    const char *text = psprintf("DELETE FROM ONLY %s WHERE name OPERATOR(pg_catalog.=) ANY ($1)",
                                 qualified_name(table.heap));
     const Oid types[1] = {TEXTARRAYOID};
     ArrayType *names = construct_array(batch.names, batch.count, TEXTOID, -1, false, TYPALIGN_INT);
     Datum values[1] = {PointerGetDatum(names)};
     batch.count = 0;
-    return (std::int64_t)run_as_owner(statement, table.heap, text, {1, types, values, nullptr});
+    return (std::int64_t)run_as_owner(statement, table.heap, text,
+                                      {1, types, values, nullptr, true});
 }
 
 // Locks the row that the scan has come to, if it is idle and nobody is busy on it; puts its name
@@ -53,12 +54,11 @@ std::int64_t purge_leases(Table &table, Usec idle) {
     const MemoryContext caller = CurrentMemoryContext;
     const MemoryContext per_batch =
         AllocSetContextCreate(caller, "purge of leases", ALLOCSET_DEFAULT_SIZES);
-    MemoryContextSwitchTo(per_batch);
-
     Batch batch = {};
     std::int64_t deleted = 0;
     const TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
-    for (HeapTuple seen; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
+    MemoryContextSwitchTo(per_batch); // the scan outlives it
+    for (HeapTuple seen = nullptr; (seen = heap_getnext(scan, ForwardScanDirection)) != nullptr;) {
         CHECK_FOR_INTERRUPTS();
         add_if_idle(table, seen, idle, batch);
         if (batch.count == batch_size) {

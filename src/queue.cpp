@@ -27,15 +27,20 @@ void leave_if_client_has_gone() {
     CHECK_FOR_INTERRUPTS();
 }
 
-// Sleeps until something changed, an instant (0: none), the deadline, or a second has gone by.
-void sleep_until(Usec instant, std::optional<Usec> deadline) {
-    const Usec now = read_clock();
-    Usec length = longest_sleep;
+// When to look again if nothing changed: at an instant (0: none), at the deadline, or a second
+// from now.
+Usec next_look_at(Usec instant, std::optional<Usec> deadline) {
+    Usec at = read_clock() + longest_sleep;
     if (instant != 0)
-        length = Min(length, instant - now);
+        at = Min(at, instant);
     if (deadline)
-        length = Min(length, *deadline - now);
-    InvalidateCatalogSnapshotConditionally();
+        at = Min(at, *deadline);
+    return at;
+}
+
+// Sleeps until then, or until something changed.
+void sleep_until(Usec instant) {
+    const Usec length = instant - read_clock();
     if (length > 0)
         WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
                   (long)(length / 1000) + 1, server::queue_wait_event());
@@ -45,16 +50,31 @@ bool is_over(std::optional<Usec> deadline) {
     return deadline && *deadline <= read_clock();
 }
 
-// Waits for grants, releases and breaks that have not committed: what the row says is about to
-// change, and they wake nobody who came after they looked for sleepers. False: the time is up.
-bool wait_for_open_changes(std::string_view name, const Patience &patience) {
-    const LOCKTAG gate = gate_tag(name);
-    int count = 0;
-    const VirtualTransactionId *holders = GetLockConflicts(&gate, gate_shared, &count);
-    for (int i = 0; i < count; i++)
-        if (!wait_for_transaction(holders[i], patience))
-            return false;
-    return true;
+// The memory of one look after the other.
+struct Looking {
+    MemoryContext caller;
+    MemoryContext per_look;
+};
+
+Looking begin_looking() {
+    Looking looking = {CurrentMemoryContext, nullptr};
+    looking.per_look =
+        AllocSetContextCreate(looking.caller, "waiting for a lease", ALLOCSET_DEFAULT_SIZES);
+    return looking;
+}
+
+// Before each look, and after the wait that came before it: what woke us has been heard, and the
+// client is still there.
+void begin_look(const Looking &looking) {
+    MemoryContextReset(looking.per_look);
+    MemoryContextSwitchTo(looking.per_look);
+    ResetLatch(MyLatch);
+    leave_if_client_has_gone();
+}
+
+void end_looking(const Looking &looking) {
+    MemoryContextSwitchTo(looking.caller);
+    MemoryContextDelete(looking.per_look);
 }
 
 // One look under a snapshot that is not the transaction's, and that ends with the look.
@@ -68,19 +88,22 @@ template <typename Look> auto look_briefly(Oid function, Look look) {
     return seen;
 }
 
+void wait_at_gate(const LOCKTAG &gate, LOCKMODE mode, const Patience &patience) {
+    if (wait_for_lock(gate, mode, patience))
+        give_back(gate, mode);
+}
+
 // Waits until another attempt is worth it.
-void wait_after(const Attempt &attempt, std::string_view name, const Patience &patience) {
+void wait_after(const Attempt &attempt, const LOCKTAG &gate, const Patience &patience) {
     switch (attempt.verdict) {
     case Verdict::busy:
-        sleep_until(attempt.until, patience.deadline);
+        sleep_until(next_look_at(attempt.until, patience.deadline));
         break;
-    case Verdict::gate_busy: {
-        const LOCKTAG gate = gate_tag(name);
-        if (wait_for_lock(gate, gate_alone, patience))
-            give_back(gate, gate_alone);
+    case Verdict::gate_busy:
+        wait_at_gate(gate, gate_alone, patience);
         break;
-    }
     case Verdict::row_busy:
+    case Verdict::own_busy:
         wait_for_lockers(attempt.lockers, patience);
         break;
     case Verdict::held:
@@ -89,48 +112,85 @@ void wait_after(const Attempt &attempt, std::string_view name, const Patience &p
     }
 }
 
-// Looks and waits until the look finds what it is there for, or the time is up. `look` gives
-// whether it did; `wait` sleeps until it is worth another look.
-template <typename Look, typename Sleep>
-bool look_until(Oid function, std::string_view name, const Patience &patience, Look look,
-                Sleep sleep) {
-    const MemoryContext caller = CurrentMemoryContext;
-    const MemoryContext per_look =
-        AllocSetContextCreate(caller, "waiting for a lease", ALLOCSET_DEFAULT_SIZES);
-    bool found = false;
-    for (bool over = false; !found && !over;) {
-        MemoryContextReset(per_look);
-        MemoryContextSwitchTo(per_look);
-        ResetLatch(MyLatch);
-        leave_if_client_has_gone();
-        if (wait_for_open_changes(name, patience))
-            found = look_briefly(function, look);
-        over = is_over(patience.deadline);
-        if (!found && !over)
-            sleep();
-        MemoryContextSwitchTo(caller);
-    }
-    MemoryContextDelete(per_look);
-    return found;
+Attempt attempt_briefly(const Wanted &wanted, Turn turn) {
+    return look_briefly(wanted.function, [&wanted, turn](Table &table) {
+        return attempt_lease(table, wanted.name, wanted.owner, wanted.ttl, turn);
+    });
 }
 
+// Attempts and waits, the last time after the deadline.
 std::optional<std::int64_t> acquire_as_head(const Wanted &wanted, const Patience &patience) {
-    Attempt attempt = {};
-    const bool held = look_until(
-        wanted.function, wanted.name, patience,
-        [&wanted, &attempt](Table &table) {
-            attempt = attempt_lease(table, wanted.name, wanted.owner, wanted.ttl, Turn::head);
-            return attempt.verdict == Verdict::held;
-        },
-        [&wanted, &attempt, &patience] { wait_after(attempt, wanted.name, patience); });
-    return held ? std::optional<std::int64_t>(attempt.token) : std::nullopt;
+    const LOCKTAG gate = gate_tag(wanted.name);
+    const Looking looking = begin_looking();
+    std::optional<std::int64_t> token;
+    for (bool over = false; !token && !over;) {
+        over = is_over(patience.deadline);
+        begin_look(looking);
+        // A grant, release or break that has not committed: what the row says is about to change,
+        // and it wakes nobody who came after it looked for sleepers. To wait for its lock and not
+        // for its transaction sees it rolled back to a savepoint, too.
+        if (is_held(gate, gate_shared)) {
+            wait_at_gate(gate, gate_shared, patience);
+            continue;
+        }
+        const Attempt attempt = attempt_briefly(wanted, Turn::head);
+        if (attempt.verdict == Verdict::held)
+            token = attempt.token;
+        else if (!over)
+            wait_after(attempt, gate, patience);
+    }
+    end_looking(looking);
+    return token;
+}
+
+// An owner whose own row is busy does not queue: those who do wait for it to end. Nothing: it is
+// not the holder, or the time is up.
+std::optional<std::int64_t> extend_out_of_turn(const Wanted &wanted, const Patience &patience) {
+    const Looking looking = begin_looking();
+    std::optional<std::int64_t> token;
+    for (bool own = true; own && !token && !is_over(patience.deadline);) {
+        begin_look(looking);
+        const Attempt attempt = attempt_briefly(wanted, Turn::unknown);
+        if (attempt.verdict == Verdict::held)
+            token = attempt.token;
+        else if (attempt.verdict == Verdict::own_busy)
+            wait_for_lockers(
+                attempt.lockers,
+                {Min(attempt.until, patience.deadline.value_or(attempt.until)), false});
+        else
+            own = attempt.verdict == Verdict::look_again;
+    }
+    end_looking(looking);
+    return token;
+}
+
+// What a watcher sees.
+struct Sight {
+    std::optional<std::int64_t> token; // of the live tenure
+    Usec expiry;                       // of that; 0: nobody holds it
+};
+
+Sight see_briefly(Oid function, std::string_view name) {
+    return look_briefly(function, [name](Table &table) {
+        Sight sight = {std::nullopt, 0};
+        Look look = find_surely(table, name);
+        if (state_at(look.row_if_any(), read_clock()) == State::held)
+            sight = {look.row.token, *look.row.expiry};
+        let_go(look);
+        return sight;
+    });
 }
 
 } // namespace
 
 std::optional<std::int64_t> acquire_lease(const Wanted &wanted, std::optional<Usec> deadline,
-                                          bool to_the_end) {
+                                          bool own_row_is_busy, bool to_the_end) {
     const Patience patience{deadline, false};
+    if (own_row_is_busy) {
+        const std::optional<std::int64_t> token = extend_out_of_turn(wanted, patience);
+        if (token)
+            return token;
+    }
     const LOCKTAG queue = queue_tag(gate_tag(wanted.name));
     if (!wait_for_lock(queue, ExclusiveLock, patience))
         return std::nullopt;
@@ -143,22 +203,29 @@ std::optional<std::int64_t> acquire_lease(const Wanted &wanted, std::optional<Us
 std::optional<std::int64_t> watch_lease(Oid function, std::string_view name,
                                         std::optional<std::int64_t> known,
                                         std::optional<Usec> deadline) {
-    const Patience patience{deadline, false};
-    const LOCKTAG watch = watch_tag(gate_tag(name));
+    const LOCKTAG gate = gate_tag(name);
+    const LOCKTAG watch = watch_tag(gate);
     take_lock(watch, ShareLock);
+    const Looking looking = begin_looking();
     std::optional<std::int64_t> live = known;
-    Usec expiry = 0;
-    look_until(
-        function, name, patience,
-        [name, known, &live, &expiry](Table &table) {
-            Look look = find_surely(table, name);
-            const bool held = state_at(look.row_if_any(), read_clock()) == State::held;
-            let_go(look);
-            live = held ? std::optional<std::int64_t>(look.row.token) : std::nullopt;
-            expiry = held ? *look.row.expiry : 0;
-            return live != known;
-        },
-        [&expiry, &patience] { sleep_until(expiry, patience.deadline); });
+    for (bool over = false; live == known && !over;) {
+        over = is_over(deadline);
+        begin_look(looking);
+        // In this order: a change that has not committed may have looked for sleepers before we
+        // were one, and one that has is seen.
+        int changes = 0;
+        const VirtualTransactionId *open = GetLockConflicts(&gate, gate_shared, &changes);
+        const Sight sight = see_briefly(function, name);
+        live = sight.token;
+        if (live != known || over)
+            break;
+        const Usec until = next_look_at(sight.expiry, deadline);
+        for (int i = 0; i < changes; i++)
+            wait_for_transaction(open[i], {until, false});
+        if (changes == 0)
+            sleep_until(until);
+    }
+    end_looking(looking);
     give_back(watch, ShareLock);
     return live;
 }

@@ -1,6 +1,7 @@
 // Waiting for a lease, first come first served, and watching one.
 // Invariants: only the head of the queue looks at the lease; while a call waits it
-// holds no snapshot, no transaction ID, no buffer and no lock on the table.
+// holds no snapshot of its own, no buffer and no lock on the table; between its last
+// wait and the grant it has asked whether its client is still there.
 #ifndef LEASE_QUEUE_HPP
 #define LEASE_QUEUE_HPP
 
@@ -16,10 +17,11 @@ struct Wanted {
 };
 
 // Waits its turn, at most until the deadline, and returns the token; nothing: the time was up.
+// `own_row_is_busy`: an attempt has seen that the owner holds it, and somebody its row.
 // `to_the_end`: the transaction ends right after this call, so the place in the queue may be
 // kept until then.
 std::optional<std::int64_t> acquire_lease(const Wanted &wanted, std::optional<Usec> deadline,
-                                          bool to_the_end);
+                                          bool own_row_is_busy, bool to_the_end);
 
 // Waits until the live token is another than `known` (nothing: nobody holds it), at most until
 // the deadline, and returns the live token then, or `known`.

@@ -12,6 +12,8 @@ const char *seconds(Usec length) {
 const char *reason_of_nobody(const Row *row, Usec now) {
     if (row == nullptr)
         return "No lease of this name is known.";
+    if (row->owner && !row->expiry)
+        return "It has no expiry.";
     if (row->owner)
         return psprintf("Its last tenure, of another owner or token, expired%s.",
                         since(row->expiry, now));
@@ -23,7 +25,7 @@ const char *reason_of_nobody(const Row *row, Usec now) {
 }
 
 const char *reason_of_other(const Row &row, const Claim &claim, Usec now) {
-    if (row.last_owner == claim.owner)
+    if (row.last_owner == claim.owner && row.last_end == Ending::expired)
         return psprintf("It was taken over%s.", since(row.acquired_at, now));
     return psprintf("Another owner acquired it%s.", since(row.acquired_at, now));
 }
@@ -58,7 +60,10 @@ const char *reason_of(const Answer &answer, const Claim &claim) {
     case Standing::held_by_other:
         return reason_of_other(*row, claim, answer.now);
     case Standing::other_tenure:
-        return psprintf("Token " INT64_FORMAT " ended, the live one is " INT64_FORMAT ".",
+        return psprintf(claim.token < row->token
+                            ? "Token " INT64_FORMAT " ended, the live one is " INT64_FORMAT "."
+                            : "Token " INT64_FORMAT
+                              " was never given, the live one is " INT64_FORMAT ".",
                         claim.token.value_or(0), row->token);
     case Standing::other_role:
         return "The current user does not have the privileges of the role that it was granted to.";

@@ -58,16 +58,19 @@ extern "C" {
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 160000
+#include "utils/guc_hooks.h"
+#endif
 }
 
 namespace lease::server {
 
 // 18 counts index look-ups for EXPLAIN; these are not part of any plan.
-inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot) {
+inline IndexScanDesc begin_index_scan(Relation heap, Relation index, Snapshot snapshot, int keys) {
 #if PG_VERSION_NUM >= 180000
-    return index_beginscan(heap, index, snapshot, nullptr, 1, 0);
+    return index_beginscan(heap, index, snapshot, nullptr, keys, 0);
 #else
-    return index_beginscan(heap, index, snapshot, 1, 0);
+    return index_beginscan(heap, index, snapshot, keys, 0);
 #endif
 }
 
@@ -92,16 +95,42 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #endif
 }
 
-// What pg_stat_activity shows of who sleeps until a lease changes hands; 17 can name it.
-inline uint32 queue_wait_event() {
+// Whether that process still runs this transaction; it does not after PREPARE TRANSACTION.
+inline bool is_running(const PGPROC *process, const VirtualTransactionId &transaction) {
 #if PG_VERSION_NUM >= 170000
-    static uint32 event = 0;
-    if (event == 0)
-        event = WaitEventExtensionNew("LeaseQueue");
-    return event;
+    return process->vxid.lxid == transaction.localTransactionId;
 #else
-    return PG_WAIT_EXTENSION;
+    return process->lxid == transaction.localTransactionId;
 #endif
+}
+
+// A process that sleeps in a transaction is ended by that setting, which 17 brought.
+inline void forget_transaction_timeout() {
+#if PG_VERSION_NUM >= 170000
+    SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+#endif
+}
+
+// What pg_stat_activity shows of a process that sleeps; 17 can name it.
+inline uint32 named_wait_event(uint32 &event, const char *name) {
+#if PG_VERSION_NUM >= 170000
+    if (event == 0)
+        event = WaitEventExtensionNew(name);
+#else
+    (void)name;
+    event = PG_WAIT_EXTENSION;
+#endif
+    return event;
+}
+
+inline uint32 queue_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseQueue");
+}
+
+inline uint32 keeper_wait_event() {
+    static uint32 event = 0;
+    return named_wait_event(event, "LeaseKeeper");
 }
 
 // Which indexes want an entry for the new version of a row.
@@ -111,7 +140,7 @@ enum class IndexEntries { none, summarizing, all };
 inline TM_Result update_tuple(Relation relation, ItemPointer old_tid, HeapTuple fresh,
                               CommandId cid, IndexEntries *entries) {
     TM_FailureData failure;
-    LockTupleMode mode;
+    LockTupleMode mode = LockTupleExclusive;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes update = TU_None;
     const TM_Result result =

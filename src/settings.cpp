@@ -1,16 +1,27 @@
+#include <cmath>
+
 #include "settings.hpp"
 
-#include "server.hpp"
+#include "keeper.hpp"
 
 namespace lease {
 
 namespace {
 
 double max_ttl_seconds = 0;
+char *keeper_databases = nullptr;
 
 } // namespace
 
 void define_settings() {
+    // Read when the server starts, and only if it preloads the library.
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomStringVariable(
+            "lease.keeper_databases", "Databases whose lease keeper starts with the server.",
+            "A list of names. Elsewhere the keeper starts when the first lease is attached.",
+            &keeper_databases, "", PGC_POSTMASTER, GUC_LIST_INPUT, nullptr, nullptr, nullptr);
+        register_boot_keepers(keeper_databases);
+    }
     DefineCustomRealVariable("lease.max_ttl", "Longest ttl and keep that a lease may be given.",
                              "0 sets no limit.", &max_ttl_seconds, 0, 0, 1e10, PGC_SUSET,
                              GUC_UNIT_S, nullptr, nullptr, nullptr);
@@ -18,7 +29,9 @@ void define_settings() {
 }
 
 Usec max_ttl() {
-    return (Usec)(max_ttl_seconds * 1000000.0);
+    if (max_ttl_seconds <= 0)
+        return 0;
+    return Max(1, (Usec)std::llround(max_ttl_seconds * 1000000.0)); // the least limit is one
 }
 
 } // namespace lease

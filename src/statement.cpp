@@ -1,26 +1,31 @@
 #include <cstdint>
 
 #include "statement.hpp"
+#include "table.hpp"
 
 namespace lease {
 
 namespace {
 
 void prepare(Statement &statement, const char *text, const Parameters &parameters) {
-    if (statement.plan != nullptr && strcmp(statement.text, text) == 0)
+    // The server does not notice by itself: of a plan that a rule made empty it knows no table.
+    if (statement.plan != nullptr && statement.age == table_age() &&
+        strcmp(statement.text, text) == 0)
         return;
     const SPIPlanPtr plan =
-        SPI_prepare(text, parameters.count, const_cast<Oid *>(parameters.types));
+        SPI_prepare_cursor(text, parameters.count, const_cast<Oid *>(parameters.types),
+                           parameters.plan_every_time ? CURSOR_OPT_CUSTOM_PLAN : 0);
     if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+        elog(ERROR, "SPI_prepare_cursor failed: %s", SPI_result_code_string(SPI_result));
     char *kept = MemoryContextStrdup(TopMemoryContext, text);
 
-    if (statement.plan != nullptr) {
+    // A trigger may have called us while the plan runs; then it is left to the server's memory.
+    if (statement.plan != nullptr && !statement.running) {
         SPI_freeplan(statement.plan);
         pfree(statement.text);
     }
     SPI_keepplan(plan);
-    statement = {plan, kept};
+    statement = {plan, kept, table_age(), false};
 }
 
 } // namespace
@@ -43,6 +48,7 @@ std::uint64_t run_as_owner(Statement &statement, Relation table, const char *tex
     if (SPI_connect() != SPI_OK_CONNECT)
         elog(ERROR, "SPI_connect failed");
     prepare(statement, text, parameters);
+    statement.running = true;
     // A snapshot of this moment, and not the transaction's: under REPEATABLE READ too, a row
     // committed a moment ago counts, and who waits keeps none.
     const int result = SPI_execute_snapshot(statement.plan, parameters.values, parameters.nulls,
@@ -50,6 +56,7 @@ std::uint64_t run_as_owner(Statement &statement, Relation table, const char *tex
                                             InvalidSnapshot, false, true, 0);
     if (result < 0)
         elog(ERROR, "SPI_execute_snapshot failed: %s", SPI_result_code_string(result));
+    statement.running = false;
     const std::uint64_t changed = SPI_processed;
     SPI_finish();
     become_again(caller);

@@ -9,17 +9,21 @@
 
 namespace lease {
 
-// A prepared statement that is kept for as long as its text stays the same. Make it static.
+// A prepared statement that is kept for as long as its text and the table stay the same. Make it
+// static.
 struct Statement {
     SPIPlanPtr plan;
-    char *text; // in TopMemoryContext
+    char *text;        // in TopMemoryContext
+    std::uint64_t age; // of the table
+    bool running;      // or left by an error
 };
 
 struct Parameters {
     int count;
     const Oid *types;
     Datum *values;
-    const char *nulls; // 'n' or ' ' for each; null: none is NULL
+    const char *nulls;    // 'n' or ' ' for each; null: none is NULL
+    bool plan_every_time; // the plan depends on the values, and on the table's size
 };
 
 // Runs it, and returns how many rows it changed. Errors: whatever it raises.

@@ -10,9 +10,11 @@ namespace {
 // the callback, since it runs wherever the server reads invalidation messages.
 struct Place {
     bool valid;
+    std::uint64_t age;
     Oid schema;
     Oid relation;
     Oid sequence;
+    Oid sessions;
 };
 
 Place place;
@@ -64,10 +66,12 @@ void check_shape(Relation heap) {
 
 void find_place(Oid schema, Oid function) {
     place.valid = false;
+    place.age++;
     forget_hints();
     place.schema = schema;
     place.relation = find_relation("dist_lock", schema, function);
     place.sequence = find_relation("dist_lock_token", schema, function);
+    place.sessions = get_relname_relid("dist_lock_session", schema);
     place.valid = true;
 }
 
@@ -104,6 +108,10 @@ void watch_catalog_changes() {
     CacheRegisterRelcacheCallback(on_relation_change, (Datum)0);
 }
 
+std::uint64_t table_age() {
+    return place.age;
+}
+
 Table open_table(Oid function) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
@@ -116,16 +124,28 @@ Table open_table(Oid function) {
 
     const int columns = RelationGetDescr(table.heap)->natts;
     table.sequence = place.sequence;
+    table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));
     table.replaced = (bool *)palloc0(columns * sizeof(bool));
     return table;
 }
 
-void close_table(Table &table) {
+void close_index(Table &table) {
     if (table.index != nullptr)
         index_close(table.index, AccessShareLock);
+    table.index = nullptr;
+}
+
+void close_table(Table &table) {
+    close_index(table);
     table_close(table.heap, AccessShareLock);
+}
+
+Relation open_session_index(const Table &table) {
+    if (!OidIsValid(table.sessions))
+        altered("Its index \"dist_lock_session\" is gone.");
+    return index_open(table.sessions, AccessShareLock);
 }
 
 Relation primary_key(Table &table) {

@@ -5,6 +5,8 @@
 #ifndef LEASE_TABLE_HPP
 #define LEASE_TABLE_HPP
 
+#include <cstdint>
+
 #include "columns.hpp"
 
 namespace lease {
@@ -13,6 +15,7 @@ struct Table {
     Relation heap;
     Relation index; // the primary key; null until somebody looks by it
     Oid sequence;   // of the tokens
+    Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
     Datum *values;  // room for one row
     bool *nulls;
     bool *replaced;
@@ -21,6 +24,9 @@ struct Table {
 // Installs the callback that notices DDL; called once, when the library is loaded.
 void watch_catalog_changes();
 
+// Rises whenever the table was altered, as far as this session knows.
+std::uint64_t table_age();
+
 // Opens the table in the schema of the called function (AccessShareLock).
 // Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition.
 Table open_table(Oid function);
@@ -28,9 +34,17 @@ Table open_table(Oid function);
 // Closes it and lets the lock go.
 void close_table(Table &table);
 
+// The index of the leases that are bound to a session, opened (AccessShareLock); to be closed by
+// the caller. Errors: 55000 if it was dropped.
+Relation open_session_index(const Table &table);
+
 // The primary key's index, opened (AccessShareLock) at the first call.
 // Errors: 55000 if there is none on the name alone.
 Relation primary_key(Table &table);
+
+// Closes it, if it is open. To be done before a stronger lock on the table is waited for:
+// REINDEX locks the table first and then waits for whoever has the index.
+void close_index(Table &table);
 
 } // namespace lease
 

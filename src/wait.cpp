@@ -76,7 +76,7 @@ bool wait_patiently(const Wait &what, const Patience &patience) {
             wait_with_timeout(what, 0);
         return true;
     }
-    for (Usec left; (left = *patience.deadline - read_clock()) > 0;) {
+    for (Usec left = 0; (left = *patience.deadline - read_clock()) > 0;) {
         // lock_timeout is a whole number of milliseconds in 31 bits, and 0 means for ever.
         const Usec milliseconds = Min(left / 1000 + 1, (Usec)PG_INT32_MAX);
         if (session_ends_it(patience, milliseconds)) {

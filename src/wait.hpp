@@ -20,7 +20,7 @@ inline Usec read_clock() {
 // lock_timeout counts, no longer than that (error 55P03).
 struct Patience {
     std::optional<Usec> deadline;
-    bool session_timeout;
+    bool session_timeout = false;
 };
 
 // All of these return whether what they wait for came before the deadline.

@@ -8,8 +8,7 @@ namespace {
 // memory context of the transaction. Allocating after the commit would be a PANIC if it failed.
 struct Change {
     Change *next;
-    LOCKTAG queue;
-    LOCKTAG watch;
+    LOCKTAG tag; // held by who is to be woken
 };
 
 struct Sleeper {
@@ -36,8 +35,7 @@ void find_sleepers(const LOCKTAG &tag) {
 void before_commit() {
     const MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     for (const Change *change = changes; change != nullptr; change = change->next) {
-        find_sleepers(change->queue);
-        find_sleepers(change->watch);
+        find_sleepers(change->tag);
     }
     MemoryContextSwitchTo(caller);
 }
@@ -68,17 +66,28 @@ void watch_commits() {
 }
 
 void wake_at_commit(const LOCKTAG &gate) {
+    wake_holder_at_commit(queue_tag(gate));
+    wake_holder_at_commit(watch_tag(gate));
+}
+
+void wake_holder_at_commit(const LOCKTAG &tag) {
     auto *change = (Change *)MemoryContextAlloc(TopTransactionContext, sizeof(Change));
-    *change = {changes, queue_tag(gate), watch_tag(gate)};
+    *change = {changes, tag};
     changes = change;
 }
 
-bool somebody_queues(const LOCKTAG &gate) {
-    const LOCKTAG queue = queue_tag(gate);
+void wake_holder_now(const LOCKTAG &tag) {
     int count = 0;
-    VirtualTransactionId *holders = GetLockConflicts(&queue, ExclusiveLock, &count);
-    pfree(holders);
-    return count > 0;
+    const VirtualTransactionId *holders = GetLockConflicts(&tag, ExclusiveLock, &count);
+    for (int i = 0; i < count; i++) {
+        PGPROC *process = server::process_of(holders[i]);
+        if (process != nullptr)
+            SetLatch(&process->procLatch);
+    }
+}
+
+bool somebody_queues(const LOCKTAG &gate) {
+    return is_held(queue_tag(gate), ExclusiveLock);
 }
 
 } // namespace lease

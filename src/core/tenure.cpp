@@ -104,6 +104,36 @@ Row ended(const Row &row, Ending how, Usec free_from) noexcept {
     return next;
 }
 
+Row bound(const Row &row, std::int32_t session_pid, Usec session_start) noexcept {
+    Row next = row;
+    next.session_pid = session_pid;
+    next.session_start = session_start;
+    return next;
+}
+
+Row unbound(const Row &row) noexcept {
+    Row next = row;
+    next.session_pid.reset();
+    next.session_start.reset();
+    return next;
+}
+
+std::optional<Usec> next_care(const Row &row) noexcept {
+    if (!row.expiry || !row.ttl || *row.expiry >= timestamp_end)
+        return std::nullopt;
+    return *row.expiry - (*row.ttl - *row.ttl / 3);
+}
+
+Care care_for(const Row &row, bool session_lives, Usec now) noexcept {
+    if (state_at(&row, now) != State::held)
+        return Care::unbind;
+    if (!session_lives)
+        return Care::release;
+    // What is almost due is done along with what is due, so that rounds are few.
+    const std::optional<Usec> due = next_care(row);
+    return due && *due - *row.ttl / 20 <= now ? Care::renew : Care::none;
+}
+
 std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep,
                                        Usec now) noexcept {
     if (!keep)

@@ -83,6 +83,21 @@ Row granted(const Row *row, std::string_view owner, std::string_view role, Usec 
 Row extended(const Row &row, Usec ttl, Usec expiry, Usec now) noexcept;
 Row ended(const Row &row, Ending how, Usec free_from) noexcept;
 
+Row bound(const Row &row, std::int32_t session_pid, Usec session_start) noexcept;
+Row unbound(const Row &row) noexcept;
+
+// What the keeper owes to a row that is bound to a session.
+enum class Care : std::uint8_t {
+    none,    // not yet
+    renew,   // a third of its ttl has gone by
+    release, // its session has gone
+    unbind,  // its tenure is over
+};
+Care care_for(const Row &row, bool session_lives, Usec now) noexcept;
+
+// When a held row wants care again, if its session lives; nothing: never.
+std::optional<Usec> next_care(const Row &row) noexcept;
+
 // When others may take a lease that is released at `now` and was to be kept
 // from them for `keep` since it was acquired; nothing if no timestamp can name it.
 std::optional<Usec> free_after_release(const Row &row, std::optional<Usec> keep, Usec now) noexcept;

@@ -1,0 +1,92 @@
+#include "binding.hpp"
+
+#include "gate.hpp"
+#include "keeper.hpp"
+#include "wait.hpp"
+#include "wake.hpp"
+
+extern "C" {
+#include "storage/ipc.h"
+}
+
+namespace lease {
+
+namespace {
+
+// The table whose keeper this session wakes when it ends; a session has one database, and that
+// has one table of leases.
+Oid bound_table = InvalidOid;
+
+// Runs after the server gave the session's locks back.
+void on_session_end(int, Datum) {
+    wake_holder_now(keeper_tag(bound_table));
+}
+
+bool is_bound_here(const Row &row) {
+    return row.session_pid == MyProcPid && row.session_start == MyStartTimestamp;
+}
+
+// The lock that says that this session lives. DISCARD ALL gives it back: to a pooler that is the
+// end of the session.
+void show_life() {
+    const LOCKTAG session = session_tag(MyProcPid, MyStartTimestamp);
+    LockAcquire(&session, ExclusiveLock, true, false);
+}
+
+void wake_keeper_at_end(Oid table) {
+    if (bound_table == InvalidOid)
+        on_shmem_exit(on_session_end, (Datum)0);
+    bound_table = table;
+}
+
+// Locks the row for a step that the holder wants, waiting for whoever is busy on it; nothing if it
+// is not the holder, or `allowed` says no.
+std::optional<Look> lock_as_holder(Table &table, std::string_view name, const Claim &claim,
+                                   bool (*allowed)(const Row &)) {
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        Answer answer = look_at_lease(table, name, claim);
+        if (answer.standing != Standing::holder || !allowed(answer.look.row)) {
+            let_go(answer.look);
+            return std::nullopt;
+        }
+        if (lock_held_row(table, answer.look, claim, &answer.now) && allowed(answer.look.row))
+            return answer.look;
+        let_go(answer.look);
+    }
+}
+
+} // namespace
+
+bool session_lives(const Row &row) {
+    if (is_bound_here(row))
+        return true;
+    return is_held_by_session(session_tag(*row.session_pid, row.session_start.value_or(0)));
+}
+
+bool attach_lease(Table &table, Oid function, std::string_view name, const Claim &claim) {
+    const Oid relation = RelationGetRelid(table.heap);
+    Answer answer = look_at_lease(table, name, claim);
+    let_go(answer.look);
+    if (answer.standing != Standing::holder)
+        return false;
+    ensure_keeper(relation, function);
+    show_life();
+    wake_keeper_at_end(relation);
+    std::optional<Look> look = lock_as_holder(table, name, claim, [](const Row &) { return true; });
+    if (!look)
+        return false;
+    wake_holder_at_commit(keeper_tag(relation));
+    change(table, name, *look, bound(look->row, MyProcPid, MyStartTimestamp));
+    return true;
+}
+
+bool detach_lease(Table &table, std::string_view name, const Claim &claim) {
+    std::optional<Look> look = lock_as_holder(table, name, claim, is_bound_here);
+    if (!look)
+        return false;
+    change(table, name, *look, unbound(look->row));
+    return true;
+}
+
+} // namespace lease
