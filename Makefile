@@ -14,7 +14,8 @@
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
-# WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov.
+# WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov,
+# LEASECTL_SANITIZE=address,undefined has leasectl watched.
 
 PG_CONFIG ?= pg_config
 TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
@@ -62,11 +63,13 @@ $(CORE): override CPPFLAGS := $(filter-out -I% -isystem $(includedir_server),$(C
 
 # leasectl is a client program, in ordinary C++. It is built where libpq's headers are; its manual
 # page, where scdoc is.
-LEASECTL_DIR = build/leasectl
+# By its full name: VPATH must not find that of another build.
+LEASECTL_DIR = $(CURDIR)/build/leasectl
 LEASECTL_SRC = $(wildcard $(TOP)/src/leasectl/*.cpp)
 LEASECTL_OBJS = $(patsubst $(TOP)/src/leasectl/%.cpp,$(LEASECTL_DIR)/%.o,$(LEASECTL_SRC))
 LEASECTL_CXXFLAGS = $(filter-out $(PG_CXXFLAGS),$(CXXFLAGS)) -std=c++17 -Wall -Wextra -pthread \
-	$(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
+	$(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic) \
+	$(LEASECTL_SANITIZE:%=-fno-sanitize-recover=all -fsanitize=%)
 LEASECTL_CPPFLAGS = -I$(includedir) -DLEASE_VERSION='"$(LEASE_VERSION)"'
 LEASE_VERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)
 SCDOC ?= $(shell command -v scdoc)
@@ -110,8 +113,8 @@ $(filter-out $(CORE),$(OBJS)): $(wildcard $(TOP)/src/*.hpp)
 
 # What was built for another server, or by other flags, is stale.
 .flags: FORCE
-	@echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || \
-	echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' >$@
+	@echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(LEASECTL_SANITIZE)' | cmp -s - $@ || \
+	echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(LEASECTL_SANITIZE)' >$@
 
 # Unit tests see the core only. They are programs of their own: with exceptions, and watched.
 .PHONY: unit FORCE

@@ -189,39 +189,72 @@ Usec Acquisition::next() const {
     return signal_ != 0 ? std::min(next, signal_at_ + farewell) : next;
 }
 
+namespace {
+
+// A release under way.
+class Release {
+public:
+    Release(Session &session, const Tenure &tenure, std::optional<Usec> keep, Usec until)
+        : session_(session), tenure_(tenure), keep_(keep), until_(until) {}
+
+    std::optional<bool> run() {
+        Poller poller;
+        while (boot_now() < until_) {
+            const std::optional<Answer> answer = session_.advance();
+            if (answer && asked_ && answer->fine)
+                return answer->is_true();
+            if (answer)
+                heed(*answer);
+            const Usec next = advance();
+            poller.wait({session_.wanted()}, std::min(next, until_));
+        }
+        say("could not release " + quoted(tenure_.name) +
+            ", it ends with its time to live: " + trouble_);
+        return std::nullopt;
+    }
+
+private:
+    // Also the answer to a renewal that was under way, which is of no interest any more.
+    void heed(const Answer &answer) {
+        asked_ = false;
+        if (answer.fine)
+            return;
+        trouble_ = answer.error;
+        session_.close();
+    }
+
+    // Returns when it has to be called again.
+    Usec advance() {
+        const Usec now = boot_now();
+        if (session_.state() == Session::State::closed && now >= open_at_) {
+            session_.open();
+            open_at_ = now + reconnect_pause;
+        }
+        if (session_.state() == Session::State::idle) {
+            asked_ = true;
+            session_.send(release_query,
+                          {tenure_.name, tenure_.owner,
+                           keep_ ? Value(interval_literal(*keep_)) : Value(),
+                           tenure_.token.empty() ? Value() : Value(tenure_.token)},
+                          until_);
+        }
+        return session_.state() == Session::State::closed ? open_at_ : session_.due();
+    }
+
+    Session &session_;
+    const Tenure &tenure_;
+    std::optional<Usec> keep_;
+    Usec until_;
+    Usec open_at_ = 0;
+    bool asked_ = false;
+    std::string trouble_ = "the server does not answer";
+};
+
+} // namespace
+
 std::optional<bool> release(Session &session, const Tenure &tenure, std::optional<Usec> keep,
                             Usec until) {
-    Poller poller;
-    Usec open_at = 0;
-    bool asked = false;
-    std::string trouble = "the server does not answer";
-    for (Usec now = boot_now(); now < until; now = boot_now()) {
-        if (const std::optional<Answer> answer = session.advance()) {
-            if (asked && answer->fine)
-                return answer->is_true();
-            if (!answer->fine)
-                trouble = answer->error;
-            if (!answer->fine && !answer->disconnected)
-                session.close();
-            asked = false;
-        }
-        if (session.state() == Session::State::closed && now >= open_at) {
-            session.open();
-            open_at = now + reconnect_pause;
-        }
-        if (session.state() == Session::State::idle && !asked) {
-            asked = true;
-            session.send(release_query,
-                         {tenure.name, tenure.owner,
-                          keep ? Value(interval_literal(*keep)) : Value(),
-                          tenure.token.empty() ? Value() : Value(tenure.token)},
-                         until);
-        }
-        const bool closed = session.state() == Session::State::closed;
-        poller.wait({session.wanted()}, closed ? std::min(open_at, until) : until);
-    }
-    say("could not release " + quoted(tenure.name) + ", it ends with its time to live: " + trouble);
-    return std::nullopt;
+    return Release(session, tenure, keep, until).run();
 }
 
 } // namespace leasectl

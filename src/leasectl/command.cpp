@@ -6,9 +6,9 @@
 
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include <dirent.h>
@@ -49,25 +49,26 @@ bool is_in_path(const std::string &name) {
     const char *variable = std::getenv("PATH");
     std::string path = variable != nullptr ? variable : "";
     path += ":";
-    for (std::size_t from = 0, to; (to = path.find(':', from)) != std::string::npos; from = to + 1)
+    std::size_t from = 0;
+    for (std::size_t to = path.find(':'); to != std::string::npos; to = path.find(':', from)) {
         if (access((path.substr(from, to - from) + "/" + name).c_str(), F_OK) == 0)
             return true;
+        from = to + 1;
+    }
     return false;
 }
 
-// The state and the process group in a line of /proc/PID/stat, whose second field may hold anything.
+// By /proc/PID/stat, whose second field, in parentheses, may hold anything.
 bool is_live_member(const std::string &pid, pid_t group) {
     std::ifstream file("/proc/" + pid + "/stat");
     std::string line;
     std::getline(file, line);
-    const std::size_t name_end = line.rfind(')');
+    std::istringstream fields(line.substr(line.rfind(')') + 1));
     char state = 0;
-    int parent = 0;
-    int its_group = 0;
-    return name_end != std::string::npos &&
-           std::sscanf(line.c_str() + name_end + 1, " %c %d %d", &state, &parent, &its_group) ==
-               3 &&
-           its_group == group && state != 'Z' && state != 'X';
+    pid_t parent = 0;
+    pid_t its_group = 0;
+    return fields >> state >> parent >> its_group && its_group == group && state != 'Z' &&
+           state != 'X';
 }
 
 } // namespace
@@ -75,21 +76,21 @@ bool is_live_member(const std::string &pid, pid_t group) {
 Command::Command(std::vector<char *> argv, const std::vector<std::string> &environment,
                  const Signals &signals)
     : name_(argv.front()) {
-    int go[2];
-    int report[2];
-    make_pipe(go);
+    int start[2] = {};
+    int report[2] = {};
+    make_pipe(start);
     make_pipe(report);
     const std::vector<char *> variables = environment_with(environment);
     terminal_ = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     pid_ = fork();
     if (pid_ == 0) {
-        close(go[1]);
-        become(argv.data(), variables.data(), go[0], report[1], signals);
+        close(start[1]);
+        become(argv.data(), variables.data(), start[0], report[1], signals);
     }
     const int error = errno;
-    close(go[0]);
+    close(start[0]);
     close(report[1]);
-    go_ = go[1];
+    go_ = start[1];
     report_ = report[0];
     if (pid_ < 0)
         throw std::system_error(error, std::generic_category(), "could not start a process");
@@ -104,11 +105,11 @@ Command::~Command() {
 }
 
 // In the new process: between fork and exec, system calls only.
-void Command::become(char *const *argv, char *const *environment, int go, int report,
-                     const Signals &signals) const noexcept {
+void Command::become(char *const *argv, char *const *environment, int start, int report,
+                     const Signals &signals) noexcept {
     setpgid(0, 0);
-    char byte;
-    if (read(go, &byte, 1) != 1)
+    char byte = 0;
+    if (read(start, &byte, 1) != 1)
         _exit(0);
     signals.restore();
     execvpe(argv[0], argv, environment);

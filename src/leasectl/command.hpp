@@ -42,8 +42,8 @@ private:
     bool has_to_give() const; // leasectl is what the terminal talks to
     void give_terminal();
     void take_terminal();
-    [[noreturn]] void become(char *const *argv, char *const *environment, int go, int report,
-                             const Signals &signals) const noexcept;
+    [[noreturn]] static void become(char *const *argv, char *const *environment, int start,
+                                    int report, const Signals &signals) noexcept;
 
     std::string name_;
     pid_t pid_ = -1;

@@ -79,21 +79,22 @@ PGconn *connect(const ConnectionOptions &options) {
 }
 
 void send_cancel(PGcancel *ticket) {
+    if (ticket == nullptr)
+        return;
     char error[256];
-    if (ticket != nullptr)
-        PQcancel(ticket, error, sizeof error); // if it fails, the server finds out by itself
+    PQcancel(ticket, error, sizeof error); // if it fails, the server finds out by itself
     PQfreeCancel(ticket);
 }
 
 } // namespace
 
 std::vector<Option> connection_options(ConnectionOptions &options) {
-    return {text("host", 'h', options.host),
-            text("port", 'p', options.port),
-            text("username", 'U', options.user),
-            text("dbname", 'd', options.dbname),
-            flag("no-password", 'w', options.never_ask),
-            flag("password", 'W', options.ask_first)};
+    return {text_option("host", 'h', options.host),
+            text_option("port", 'p', options.port),
+            text_option("username", 'U', options.user),
+            text_option("dbname", 'd', options.dbname),
+            flag_option("no-password", 'w', options.never_ask),
+            flag_option("password", 'W', options.ask_first)};
 }
 
 void default_connect_timeout(Usec timeout) {

@@ -138,7 +138,8 @@ void Examination::warn_each(const char *check, const std::vector<Row> &rows, con
     for (const Row &row : rows)
         warn(check,
              (row[0] ? quoted(*row[0]) : std::string("a lease")) + ": " + printable(*row[1]));
-    const long more = std::atol(rows[0][2]->c_str()) - static_cast<long>(rows.size());
+    const long more =
+        std::strtol(rows[0][2]->c_str(), nullptr, 10) - static_cast<long>(rows.size());
     if (more > 0)
         warn(check, "and " + std::to_string(more) + " more");
 }
@@ -209,7 +210,7 @@ int doctor(int argc, char **argv) {
     ConnectionOptions connection;
     bool json = false;
     std::vector<Option> options = connection_options(connection);
-    options.push_back(flag("json", 0, json));
+    options.push_back(flag_option("json", 0, json));
     parse_operands(argc, argv, options, 0);
     Client client(connection, false);
     client.connect();

@@ -89,7 +89,7 @@ private:
     }
 
     void listen() noexcept {
-        Message message;
+        Message message = {};
         for (;;) {
             const ssize_t got = recv(fd_, &message, sizeof message, MSG_DONTWAIT);
             if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -140,6 +140,7 @@ private:
 void close_all_but(int kept, int also) noexcept {
     const int low = std::min(kept, also);
     const int high = std::max(kept, also);
+    // cppcheck-suppress ConfigurationNotChecked
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, high + 1, ~0U, 0) == 0) {
         for (int fd = 0; fd < high; fd++)
@@ -169,7 +170,7 @@ void close_all_but(int kept, int also) noexcept {
 } // namespace
 
 Guard::Guard(pid_t group, Deadline deadline, Usec grace) {
-    int ends[2];
+    int ends[2] = {};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         throw std::system_error(errno, std::generic_category(), "could not create a socket");
     const int timer = make_timer();
@@ -201,18 +202,18 @@ bool Guard::is_alive() noexcept {
     return pid_ > 0;
 }
 
-void Guard::extend(Deadline deadline) noexcept {
+void Guard::extend(Deadline deadline) const noexcept {
     const Message message{Kind::deadline, deadline};
     send(fd_, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void Guard::only_kill(Deadline deadline) noexcept {
+void Guard::only_kill(Deadline deadline) const noexcept {
     const Message message{Kind::only_kill, deadline};
     send(fd_, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool Guard::has_acted() noexcept {
-    char byte;
+    char byte = 0;
     if (recv(fd_, &byte, 1, MSG_DONTWAIT) > 0)
         acted_ = true;
     return acted_;

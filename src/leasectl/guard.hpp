@@ -27,8 +27,9 @@ public:
     Guard(const Guard &) = delete;
     Guard &operator=(const Guard &) = delete;
 
-    void extend(Deadline deadline) noexcept;
-    void only_kill(Deadline deadline) noexcept; // TERM has been sent: KILL alone is the guard's
+    void extend(Deadline deadline) const noexcept;
+    void
+    only_kill(Deadline deadline) const noexcept; // TERM has been sent: KILL alone is the guard's
 
     bool has_acted() noexcept;                     // it has sent TERM or KILL
     int fd() const { return pid_ > 0 ? fd_ : -1; } // readable when it has acted, or died

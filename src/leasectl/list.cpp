@@ -86,8 +86,8 @@ int list(int argc, char **argv, const View &view) {
     bool json = false;
     std::optional<Usec> period;
     std::vector<Option> options = connection_options(connection);
-    options.push_back(flag("json", 0, json));
-    options.push_back(duration("watch", period));
+    options.push_back(flag_option("json", 0, json));
+    options.push_back(duration_option("watch", period));
     parse_operands(argc, argv, options, 0);
     Client client(connection);
     client.connect();

@@ -50,10 +50,12 @@ Operands parse_options(int argc, char **argv, const std::vector<Option> &options
     Operands operands;
     optind = 0; // glibc: begin anew
     opterr = 0;
-    int code;
     int rest = -1;
-    while ((code = getopt_long(argc, argv, tables.letters.c_str(), tables.longs.data(), nullptr)) !=
-           -1) {
+    for (;;) {
+        const int code =
+            getopt_long(argc, argv, tables.letters.c_str(), tables.longs.data(), nullptr);
+        if (code == -1)
+            break;
         if (code == 1 && operands.words.size() == most) {
             rest = optind - 1;
             break;
@@ -88,15 +90,15 @@ std::vector<std::string> parse_operands(int argc, char **argv, const std::vector
     return operands.words;
 }
 
-Option flag(const char *name, char letter, bool &set) {
+Option flag_option(const char *name, char letter, bool &set) {
     return {name, letter, false, [&set](const char *) { set = true; }};
 }
 
-Option text(const char *name, char letter, std::optional<std::string> &value) {
+Option text_option(const char *name, char letter, std::optional<std::string> &value) {
     return {name, letter, true, [&value](const char *given) { value = given; }};
 }
 
-Option duration(const char *name, std::optional<Usec> &value) {
+Option duration_option(const char *name, std::optional<Usec> &value) {
     return {name, 0, true, [&value, name](const char *given) {
                 value = parse_duration(given);
                 if (!value)

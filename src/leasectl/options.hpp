@@ -30,8 +30,8 @@ Operands parse_options(int argc, char **argv, const std::vector<Option> &options
 std::vector<std::string> parse_operands(int argc, char **argv, const std::vector<Option> &options,
                                         std::size_t count);
 
-Option flag(const char *name, char letter, bool &set);
-Option text(const char *name, char letter, std::optional<std::string> &value);
-Option duration(const char *name, std::optional<Usec> &value);
+Option flag_option(const char *name, char letter, bool &set);
+Option text_option(const char *name, char letter, std::optional<std::string> &value);
+Option duration_option(const char *name, std::optional<Usec> &value);
 
 } // namespace leasectl

@@ -27,9 +27,9 @@ std::size_t sequence_length(const std::string &text, std::size_t at) {
     for (std::size_t i = 1; i < length; i++)
         if ((byte(at + i) & 0xc0U) != 0x80)
             return 0;
-    const unsigned second = byte(at + 1);
-    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool too_far = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
+    const unsigned next = byte(at + 1);
+    const bool overlong = (first == 0xe0 && next < 0xa0) || (first == 0xf0 && next < 0x90);
+    const bool too_far = (first == 0xed && next >= 0xa0) || (first == 0xf4 && next >= 0x90);
     return overlong || too_far ? 0 : length;
 }
 

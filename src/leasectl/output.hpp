@@ -15,8 +15,8 @@ enum class Kind {
 };
 
 struct Column {
-    const char *name; // in JSON; in capitals above a table
-    Kind kind;
+    const char *name = ""; // in JSON; in capitals above a table
+    Kind kind = Kind::text;
     bool in_table = true;
 };
 

@@ -100,11 +100,11 @@ void Supervision::keep_guard() {
     if (guard_ && guard_->is_alive())
         return;
     try {
-        std::unique_ptr<Guard> next =
+        auto successor =
             std::make_unique<Guard>(command_.group(), tenure_.deadlines(), tenure_.grace);
         if (guard_)
             say("the guard process has died, another was started");
-        guard_ = std::move(next);
+        guard_ = std::move(successor);
     } catch (const std::system_error &) {
         if (!guard_)
             throw; // before the command was run

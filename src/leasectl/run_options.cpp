@@ -59,12 +59,12 @@ RunOptions read_run_options(int argc, char **argv) {
     std::optional<Usec> grace;
     std::optional<std::string> owner;
     std::vector<Option> known = connection_options(options.connection);
-    known.push_back(duration("ttl", ttl));
+    known.push_back(duration_option("ttl", ttl));
     known.push_back(wait_option(options.wait));
-    known.push_back(duration("keep", options.keep));
-    known.push_back(duration("grace", grace));
-    known.push_back(text("owner", 0, owner));
-    known.push_back(flag("verbose", 'v', options.verbose));
+    known.push_back(duration_option("keep", options.keep));
+    known.push_back(duration_option("grace", grace));
+    known.push_back(text_option("owner", 0, owner));
+    known.push_back(flag_option("verbose", 'v', options.verbose));
     Operands operands = parse_options(argc, argv, known, 1);
     if (operands.words.empty())
         throw Failure(exit_usage, "the name of a lease is missing");

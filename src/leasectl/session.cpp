@@ -23,7 +23,7 @@ std::string one_line(const char *message) {
     std::string line(message != nullptr ? message : "");
     while (!line.empty() && line.back() == '\n')
         line.pop_back();
-    for (std::size_t at; (at = line.find('\n')) != std::string::npos;)
+    for (std::size_t at = line.find('\n'); at != std::string::npos; at = line.find('\n'))
         line.replace(at, 1, "; ");
     return printable(line);
 }
@@ -116,6 +116,7 @@ void Session::send(const std::string &sql, const std::vector<Value> &parameters,
 void Session::transmit(const std::string &sql, const std::vector<Value> &parameters,
                        Usec answer_by) {
     std::vector<const char *> values;
+    values.reserve(parameters.size());
     for (const Value &each : parameters)
         values.push_back(each ? each->c_str() : nullptr);
     has_pending_ = false;

@@ -36,9 +36,9 @@ Signals::~Signals() {
     close(fd_);
 }
 
-std::vector<int> Signals::take() {
+std::vector<int> Signals::take() const {
     std::vector<int> taken;
-    signalfd_siginfo info;
+    signalfd_siginfo info = {};
     while (read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
         taken.push_back(static_cast<int>(info.ssi_signo));
     return taken;

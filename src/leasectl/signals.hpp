@@ -15,14 +15,14 @@ public:
     Signals &operator=(const Signals &) = delete;
 
     int fd() const { return fd_; }
-    std::vector<int> take(); // those that have come, never waits
+    std::vector<int> take() const; // those that have come, never waits
 
     // In a new process, before it becomes another program: as leasectl found them.
     void restore() const noexcept;
 
 private:
-    sigset_t before_;
-    struct sigaction pipe_before_;
+    sigset_t before_ = {};
+    struct sigaction pipe_before_ = {};
     int fd_;
 };
 

@@ -120,8 +120,8 @@ Value wait_for_change(Client &client, const std::string &name, const Value &know
 int watch_lease(int argc, char **argv) {
     WatchOptions options;
     std::vector<Option> known = connection_options(options.connection);
-    known.push_back(flag("json", 0, options.json));
-    known.push_back(text("exec", 0, options.command));
+    known.push_back(flag_option("json", 0, options.json));
+    known.push_back(text_option("exec", 0, options.command));
     options.name = parse_operands(argc, argv, known, 1).front();
     Client client(options.connection);
     client.connect();
