@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
@@ -102,9 +103,18 @@ int run_main(int argc, char **argv) {
     }
 }
 
+// What was started without standard descriptors must not take a connection for one of them.
+void fill_standard_descriptors() {
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDWR);
+    close(fd);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    fill_standard_descriptors();
     std::setlocale(LC_CTYPE, "");
     const int status = run_main(argc, argv);
     // A connection attempt that was given up may still be busy in a library.
