@@ -6,11 +6,16 @@
 #   make installcheck         tests what is installed, on the server that runs
 #   make demo                 shows the main job on a throw-away server
 #   make test                 all suites on throw-away servers; ends with "N passed, M failed"
-#       SUITES="unit regress isolation tap pgxs"      only these
+#       SUITES="unit regress isolation tap stress pgxs"  only these
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
+#       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
+#   make coverage             the suites once more, and which lines of src/ they do not reach
+#   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
+#       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
+#   make bench-instructions   fails if a call takes 5 % more instructions than it did
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
@@ -22,7 +27,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint
+BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -129,6 +134,18 @@ $(UNIT)/run: $(UNIT_OBJS)
 $(UNIT_OBJS): $(UNIT)/%.o: $(TOP)/%.cpp $(CORE_HEADERS) $(wildcard $(TOP)/test/unit/*.hpp) .flags
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(UNIT_CXXFLAGS) -c -o $@ $<
+
+# Stress tests are clients: programs that know libpq only. test/harness/suites runs them.
+.PHONY: stress
+stress: build/stress/run
+STRESS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/stress/*.cpp))
+STRESS_CXXFLAGS = $(filter-out -I$(TOP)/src,$(UNIT_CXXFLAGS)) -I$(includedir)
+build/stress/run: $(STRESS_OBJS)
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(STRESS_CXXFLAGS) -o $@ $^ -L$(libdir) -lpq -lboost_unit_test_framework
+$(STRESS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/stress/*.hpp) .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(STRESS_CXXFLAGS) -c -o $@ $<
 
 $(CURDIR)/src/core:
 	$(MKDIR_P) $@

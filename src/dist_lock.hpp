@@ -37,7 +37,7 @@ void for_each_bound(Table &table, void (*visit)(const Row &, std::string_view na
 // SERIALIZABLE transaction keeps.
 struct SeenTenure {
     std::optional<std::int64_t> token; // nothing: there was no row
-    bool ended;                        // by a release or break
+    bool ended = false;                // by a release or break
 };
 SeenTenure tenure_before_transaction(Table &table, std::string_view name);
 

@@ -1,5 +1,6 @@
-#include "dist_lock.hpp"
+#include <utility>
 
+#include "dist_lock.hpp"
 #include "hints.hpp"
 #include "statement.hpp"
 
@@ -22,15 +23,14 @@ void insert_own_entry(Table &table, Oid index_id, Column column, HeapTuple fresh
     index_close(index, RowExclusiveLock);
 }
 
-// Takes one of our own out of the opened indexes, so that the server's routine passes it by.
+// Moves one of our own behind the opened indexes that the server's routine goes over.
 void leave_out(ResultRelInfo *target, Oid index) {
-    for (int i = 0; i < target->ri_NumIndices; i++) {
-        const Relation opened = target->ri_IndexRelationDescs[i];
-        if (opened != nullptr && RelationGetRelid(opened) == index) {
-            index_close(opened, RowExclusiveLock);
-            target->ri_IndexRelationDescs[i] = nullptr;
+    for (int i = 0; i < target->ri_NumIndices; i++)
+        if (RelationGetRelid(target->ri_IndexRelationDescs[i]) == index) {
+            const int last = --target->ri_NumIndices;
+            std::swap(target->ri_IndexRelationDescs[i], target->ri_IndexRelationDescs[last]);
+            std::swap(target->ri_IndexRelationInfo[i], target->ri_IndexRelationInfo[last]);
         }
-    }
 }
 
 // Indexes that an administrator added: expressions, predicates and other access methods are the
@@ -40,6 +40,7 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
     ResultRelInfo *target = makeNode(ResultRelInfo);
     InitResultRelInfo(target, table.heap, 0, nullptr, 0);
     ExecOpenIndices(target, false);
+    const int opened = target->ri_NumIndices;
     leave_out(target, RelationGetRelid(primary_key(table)));
     leave_out(target, table.sessions);
 
@@ -53,6 +54,7 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
                         errmsg("\"dist_lock\" cannot have deferrable constraints")));
 
     ExecDropSingleTupleTableSlot(slot);
+    target->ri_NumIndices = opened; // the server closes all of them
     ExecCloseIndices(target);
     FreeExecutorState(estate);
 }

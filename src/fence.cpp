@@ -18,10 +18,10 @@ struct Passed {
 };
 
 struct OwnGrant {
-    OwnGrant *next;
-    std::int64_t token;
+    OwnGrant *next = nullptr;
+    std::int64_t token = 0;
     std::optional<std::int64_t> after;
-    bool snapshot_sees_all; // that committed before the grant
+    bool snapshot_sees_all = false; // that committed before the grant
 };
 
 Passed *passed;

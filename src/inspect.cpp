@@ -105,12 +105,18 @@ void put_users_of(ReturnSetInfo *result, Table &table, Uses &uses, HeapTuple see
     look.tuple = *seen;
     look.buffer = buffer;
     const Lockers lockers = lockers_of(look);
-    for (int i = 0; i < lockers.count; i++)
-        if (lockers.members[i].status != MultiXactStatusForKeyShare)
-            put_row_user(result, uses, gate, name, lockers.members[i].xid);
-    // Of a row that is being changed both versions are seen; the old one tells.
-    if (!(seen->t_data->t_infomask & HEAP_UPDATED))
-        put_row_user(result, uses, gate, name, HeapTupleHeaderGetXmin(seen->t_data));
+    // Of a row that another transaction changes both versions are seen, and the old one tells; of
+    // our own changes, the new one only.
+    const TransactionId maker = HeapTupleHeaderGetXmin(seen->t_data);
+    const bool ours = TransactionIdIsCurrentTransactionId(maker);
+    for (int i = 0; i < lockers.count; i++) {
+        const MultiXactMember &locker = lockers.members[i];
+        if (locker.status != MultiXactStatusForKeyShare &&
+            !(ours && TransactionIdIsCurrentTransactionId(locker.xid)))
+            put_row_user(result, uses, gate, name, locker.xid);
+    }
+    if (ours || !(seen->t_data->t_infomask & HEAP_UPDATED))
+        put_row_user(result, uses, gate, name, maker);
 }
 
 void put_uses(ReturnSetInfo *result, Table &table) {

@@ -51,6 +51,7 @@ void add_if_idle(Table &table, HeapTuple seen, Usec idle, Batch &batch) {
 } // namespace
 
 std::int64_t purge_leases(Table &table, Usec idle) {
+    primary_key(table); // without one, a name could stand for a live lease as well
     const MemoryContext caller = CurrentMemoryContext;
     const MemoryContext per_batch =
         AllocSetContextCreate(caller, "purge of leases", ALLOCSET_DEFAULT_SIZES);

@@ -60,11 +60,9 @@ const char *reason_of(const Answer &answer, const Claim &claim) {
     case Standing::held_by_other:
         return reason_of_other(*row, claim, answer.now);
     case Standing::other_tenure:
-        return psprintf(claim.token < row->token
-                            ? "Token " INT64_FORMAT " ended, the live one is " INT64_FORMAT "."
-                            : "Token " INT64_FORMAT
-                              " was never given, the live one is " INT64_FORMAT ".",
-                        claim.token.value_or(0), row->token);
+        return psprintf("Token " INT64_FORMAT " %s, the live one is " INT64_FORMAT ".",
+                        claim.token.value_or(0),
+                        claim.token < row->token ? "ended" : "was never given", row->token);
     case Standing::other_role:
         return "The current user does not have the privileges of the role that it was granted to.";
     }

@@ -37,6 +37,8 @@ Renewals::News Renewals::advance() {
 Renewals::News Renewals::heed(const Answer &answer) {
     const Usec now = boot_now();
     if (!answer.fine) {
+        if (answer.in_vain > 0)
+            latency_.add(answer.in_vain); // it takes that long at least
         start_over(answer.error, reconnect_pause);
         return News::none;
     }

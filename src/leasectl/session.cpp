@@ -213,7 +213,8 @@ std::optional<Answer> Session::collect() {
 Answer Session::unanswered() {
     Answer answer;
     answer.disconnected = true;
-    answer.error = "no answer for " + format_duration(boot_now() - asked_at_);
+    answer.in_vain = boot_now() - asked_at_;
+    answer.error = "no answer for " + format_duration(answer.in_vain);
     close();
     return answer;
 }

@@ -17,6 +17,7 @@ using Row = std::vector<Value>;
 struct Answer {
     bool fine = false;
     bool disconnected = false; // then the session is closed
+    Usec in_vain = 0;          // disconnected because for so long no answer came
     std::string sqlstate;
     std::string error; // a line
     std::vector<Row> rows;

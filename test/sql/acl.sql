@@ -41,7 +41,7 @@ SELECT relname, relkind, relrowsecurity, reloptions, relowner = (SELECT extowner
        (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attacl IS NOT NULL) AS column_grants
   FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e' WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'lease') ORDER BY 1;
 -- Nothing else belongs to it but row and array types.
-SELECT classid::regclass, count(*) FROM pg_depend WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'lease') AND classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass) GROUP BY 1 ORDER BY 1;
+SELECT classid::regclass, count(*) FROM pg_depend WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'lease') AND classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass) GROUP BY 1 ORDER BY 1;
 
 -- What a REVOKE or GRANT of an administrator's says, a dump remembers: the rights it was made with are noted.
 SELECT count(*) FROM pg_init_privs WHERE privtype = 'e' AND classoid = 'pg_proc'::regclass AND objoid IN ('lease_break(text)'::regprocedure, 'lease_purge(interval)'::regprocedure);

@@ -41,7 +41,7 @@ SET lease.max_ttl = '1 ms';
 SELECT lease_token('long', 'a') > 0 AS held;
 SELECT outcome('SELECT lease_renew(''long'', ''a'', ''1 s'')');
 -- Odd values.
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 SET lease.max_ttl = -1;
 SET lease.max_ttl = '1 month';
 SET lease.max_ttl = 1e11;

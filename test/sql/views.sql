@@ -101,6 +101,10 @@ DELETE FROM dist_lock WHERE name LIKE 'odd%' OR name = '';
 SELECT count(*) FROM lease_waiters;
 CREATE FUNCTION uses() RETURNS SETOF text LANGUAGE sql AS $$ SELECT concat_ws('/', coalesce(name, '-'), kind, pid = pg_backend_pid(), position, since <= clock_timestamp()) FROM lease_waiters ORDER BY 1 $$;
 SELECT lease_try('job', 'a', '1 h'), lease_try('job2', 'a', '1 h');
+-- (A row that was made by hand, too.)
+INSERT INTO dist_lock (name, token, owner, expiry) VALUES ('by hand', 7, 'a', 'infinity');
+BEGIN; SELECT lease_renew('by hand', 'a', '1 h'); SELECT uses(); SELECT lease_renew('by hand', 'a', '1 h'); SELECT uses(); SAVEPOINT s; SELECT lease_renew('by hand', 'a', '1 h'); SELECT uses(); ROLLBACK;
+DELETE FROM dist_lock WHERE name = 'by hand';
 BEGIN; SELECT lease_fence('job', lease_token('job', 'a')), lease_fence('job2', lease_token('job2', 'a')); SELECT uses(); ROLLBACK;
 BEGIN; SELECT lease_renew('job', 'a', '1 h'); SELECT uses(); ROLLBACK;
 BEGIN; SELECT lease_renew('job', 'a', '1 h'), lease_fence('job', lease_token('job', 'a')); SELECT uses(); ROLLBACK;

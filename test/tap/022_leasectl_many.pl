@@ -36,7 +36,7 @@ is_deeply([ Lease::Ctl::processes($node) ], [], 'no process is left');
 is(sql(q{SELECT count(*) FROM pg_stat_activity WHERE query ~ 'lease_' AND pid <> pg_backend_pid()}), 0, 'nor any session');
 
 # A long run, renewing three times a second
-my $long = Lease::Ctl::start($node, 'run', 'long', '--ttl', '1s', 'sleep', '60');
+my $long = Lease::Ctl::start($node, 'run', 'long', '--ttl', '1s', 'sleep', '600');
 my $rss = sub { return slurp_file("/proc/$long->{pid}/status") =~ /VmRSS:\s+(\d+)/ && $1 };
 $node->poll_query_until('postgres', q{SELECT renewed_at > acquired_at FROM leases WHERE name = 'long'});
 my $rss_before = $rss->();

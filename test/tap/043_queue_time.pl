@@ -117,6 +117,21 @@ for my $place ('head', 'deep in the queue')
 $_->quit for @keepers;
 $look->must(q{ROLLBACK PREPARED 'p'});
 
+# The holder makes it shorter, or somebody does by hand.
+for my $how (q{SELECT lease_renew('shorter', 'x', '1 us')}, q{UPDATE dist_lock SET expiry = now() WHERE name = 'shorter'})
+{
+	my $waiter = Lease::Session->connect($node);
+	$look->must(q{SELECT lease_try('shorter', 'x', '1 h')});
+	acquire($waiter, 'shorter', 'me', '1 h');
+	asleep($look, $waiter);
+	my $start = time;
+	$look->must($how);
+	like($waiter->got(10), qr/^\d+$/, "$how: granted");
+	cmp_ok(time - $start, '<', $how =~ /renew/ ? 0.9 : 2.5, "$how: soon");
+	$look->must(q{DELETE FROM dist_lock WHERE name = 'shorter'});
+	$waiter->quit;
+}
+
 # At the expiry of a tenure whose holder died: who waits has it.
 {
 	my ($rounds, @late) = ($Lease::Queue::long ? 200 : 20);

@@ -1,0 +1,3 @@
+BEGIN;
+SELECT lock_until, locked_by FROM shedlock WHERE name = 'held' FOR UPDATE;
+COMMIT;

@@ -1,0 +1,1 @@
+SELECT lease_try('held', 'bench', '30 s');

@@ -1,0 +1,1 @@
+INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES ('held', clock_timestamp() + '30 s', clock_timestamp(), 'bench') ON CONFLICT (name) DO UPDATE SET lock_until = clock_timestamp() + '30 s', locked_at = clock_timestamp(), locked_by = 'bench' WHERE shedlock.lock_until <= clock_timestamp();
