@@ -2,6 +2,7 @@
 #
 #   make                      builds the module
 #   make install              installs it; DESTDIR=dir and PG_CONFIG=path as usual
+#       bindir=dir mandir=dir completionsdir=dir      where leasectl and its manual page go
 #   make installcheck         tests what is installed, on the server that runs
 #   make demo                 shows the main job on a throw-away server
 #   make test                 all suites on throw-away servers; ends with "N passed, M failed"
@@ -18,7 +19,8 @@
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
-# WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov.
+# WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov,
+# LEASECTL_SANITIZE=address,undefined has leasectl watched.
 
 PG_CONFIG ?= pg_config
 TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
@@ -64,6 +66,51 @@ include $(PGXS)
 # The core is pure: without the server's headers in reach it cannot be otherwise.
 $(CORE): override CPPFLAGS := $(filter-out -I% -isystem $(includedir_server),$(CPPFLAGS))
 
+# leasectl is a client program, in ordinary C++. It is built where libpq's headers are; its manual
+# page, where scdoc is.
+# By its full name: VPATH must not find that of another build.
+LEASECTL_DIR = $(CURDIR)/build/leasectl
+LEASECTL_SRC = $(wildcard $(TOP)/src/leasectl/*.cpp)
+LEASECTL_OBJS = $(patsubst $(TOP)/src/leasectl/%.cpp,$(LEASECTL_DIR)/%.o,$(LEASECTL_SRC))
+LEASECTL_CXXFLAGS = $(filter-out $(PG_CXXFLAGS),$(CXXFLAGS)) -std=c++17 -Wall -Wextra -pthread \
+	$(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic) \
+	$(LEASECTL_SANITIZE:%=-fno-sanitize-recover=all -fsanitize=%)
+LEASECTL_CPPFLAGS = -I$(includedir) -DLEASE_VERSION='"$(LEASE_VERSION)"'
+LEASE_VERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)
+SCDOC ?= $(shell command -v scdoc)
+# Where bash-completion looks; beside a server of one's own, its own share directory.
+completionsdir ?= $(if $(filter /usr/%,$(bindir)),/usr/share,$(datadir))/bash-completion/completions
+
+ifneq ($(wildcard $(includedir)/libpq-fe.h),)
+all: $(LEASECTL_DIR)/leasectl $(if $(SCDOC),$(LEASECTL_DIR)/leasectl.1)
+install: install-leasectl
+uninstall: uninstall-leasectl
+endif
+
+$(LEASECTL_DIR)/leasectl: $(LEASECTL_OBJS)
+	$(CXX) $(LEASECTL_CXXFLAGS) -o $@ $^ $(LDFLAGS) -L$(libdir) -lpq
+$(LEASECTL_OBJS): $(LEASECTL_DIR)/%.o: $(TOP)/src/leasectl/%.cpp \
+		$(wildcard $(TOP)/src/leasectl/*.hpp) $(TOP)/lease.control .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(LEASECTL_CXXFLAGS) $(LEASECTL_CPPFLAGS) -c -o $@ $<
+$(LEASECTL_DIR)/leasectl.1: $(TOP)/doc/leasectl.1.scd
+	@$(MKDIR_P) $(@D)
+	$(SCDOC) <$< >$@.tmp && mv $@.tmp $@
+
+.PHONY: install-leasectl uninstall-leasectl
+install-leasectl: all
+	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(completionsdir)' '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_PROGRAM) $(LEASECTL_DIR)/leasectl '$(DESTDIR)$(bindir)/leasectl'
+	$(INSTALL_DATA) $(TOP)/src/leasectl/completion.bash '$(DESTDIR)$(completionsdir)/leasectl'
+ifneq ($(SCDOC),)
+	$(INSTALL_DATA) $(LEASECTL_DIR)/leasectl.1 '$(DESTDIR)$(mandir)/man1/leasectl.1'
+else
+	@echo "There is no scdoc here: leasectl is installed without its manual page."
+endif
+uninstall-leasectl:
+	rm -f '$(DESTDIR)$(bindir)/leasectl' '$(DESTDIR)$(completionsdir)/leasectl' \
+		'$(DESTDIR)$(mandir)/man1/leasectl.1'
+
 # Packaged servers do not track dependencies.
 CORE_HEADERS = $(wildcard $(TOP)/src/core/*.hpp)
 $(OBJS): $(CORE_HEADERS) .flags | $(CURDIR)/src/core
@@ -71,8 +118,8 @@ $(filter-out $(CORE),$(OBJS)): $(wildcard $(TOP)/src/*.hpp)
 
 # What was built for another server, or by other flags, is stale.
 .flags: FORCE
-	@echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || \
-	echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS)' >$@
+	@echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(LEASECTL_SANITIZE)' | cmp -s - $@ || \
+	echo '$(VERSION) $(CXX) $(CXXFLAGS) $(CPPFLAGS) $(LEASECTL_SANITIZE)' >$@
 
 # Unit tests see the core only. They are programs of their own: with exceptions, and watched.
 .PHONY: unit FORCE

@@ -31,6 +31,19 @@ touch src/core/tenure.hpp
 ok 'a header of the core is a dependency' bash -c "! make -q PG_CONFIG='$PG_CONFIG'"
 ok 'make install DESTDIR=' make install DESTDIR="$dir/dest-here"
 ok 'it installs these files' installed_in "$dir/dest-here"
+ok 'the manual page is there' grep -q 'leasectl' "$dir/dest-here$("$PG_CONFIG" --mandir)/man1/leasectl.1"
+ok 'make install where a program goes elsewhere' make install DESTDIR="$dir/dest-local" \
+    bindir=/opt/bin mandir=/opt/man completionsdir=/opt/completions
+ok 'it goes there' installed_in "$dir/dest-local" \
+    /opt/bin/leasectl /opt/man/man1/leasectl.1 /opt/completions/leasectl
+ok 'make uninstall' make uninstall DESTDIR="$dir/dest-local" \
+    bindir=/opt/bin mandir=/opt/man completionsdir=/opt/completions
+ok 'no file is left' bash -c "! find '$dir/dest-local' -type f | grep ."
+ok 'without scdoc' make install SCDOC= DESTDIR="$dir/dest-plain"
+ok 'all but the manual page is installed' installed_in "$dir/dest-plain" \
+    "$("$PG_CONFIG" --bindir)/leasectl" "$completions/leasectl"
+ok 'without the headers of libpq' make install includedir=/none DESTDIR="$dir/dest-server"
+ok 'all but leasectl is installed' installed_in "$dir/dest-server" none
 
 # Elsewhere: by -f while the tree is built too, by other flags (none of that may get
 # in), and by VPATH= with the Makefile linked.

@@ -27,13 +27,21 @@ copy_sources() {
 
 make() { command make -j "$(nproc)" "PG_CONFIG=$PG_CONFIG" "$@"; }
 
-# Exactly what an installation consists of, under a directory.
+# As in the Makefile.
+completions=$("$PG_CONFIG" --sharedir)/bash-completion/completions
+[[ $("$PG_CONFIG" --bindir) != /usr/* ]] || completions=/usr/share/bash-completion/completions
+
+# Exactly what an installation consists of, under a directory: the extension, and leasectl's
+# files, or those that are named instead.
 installed_in() {
-    local share lib
+    local dir=$1 share lib
+    shift
     share=$("$PG_CONFIG" --sharedir)
     lib=$("$PG_CONFIG" --pkglibdir)
-    diff <(cd "$1" && find . -type f | sort) <(
-        printf '.%s\n' "$lib/lease.so" "$share/extension/lease.control" sql/*--*.sql |
-            sed "s#^\.sql/#.$share/extension/#" | sort
+    [ $# -gt 0 ] || set -- "$("$PG_CONFIG" --bindir)/leasectl" \
+        "$("$PG_CONFIG" --mandir)/man1/leasectl.1" "$completions/leasectl"
+    diff <(cd "$dir" && find . -type f | sort) <(
+        printf '.%s\n' "$lib/lease.so" "$share/extension/lease.control" sql/*--*.sql "$@" |
+            sed "s#^\.sql/#.$share/extension/#" | grep -v '^\.none$' | sort
     )
 }

@@ -1,0 +1,56 @@
+#include "signals.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace leasectl {
+
+namespace {
+
+// TTOU is there so that the terminal can be given to the command from the background.
+constexpr int caught[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
+                          SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD, SIGTTOU};
+
+} // namespace
+
+Signals::Signals() {
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (const int each : caught)
+        sigaddset(&mask, each);
+    sigprocmask(SIG_BLOCK, &mask, &before_);
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &pipe_before_);
+    // Whoever ignores SIGCHLD never learns how a command ended.
+    signal(SIGCHLD, SIG_DFL);
+    fd_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd_ < 0)
+        throw std::system_error(errno, std::generic_category(), "could not create a signalfd");
+}
+
+Signals::~Signals() {
+    close(fd_);
+}
+
+std::vector<int> Signals::take() const {
+    std::vector<int> taken;
+    signalfd_siginfo info = {};
+    while (read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+        taken.push_back(static_cast<int>(info.ssi_signo));
+    return taken;
+}
+
+void Signals::restore() const noexcept {
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool asks_to_end(int signal) {
+    return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+} // namespace leasectl
