@@ -36,6 +36,7 @@ Holders find_keeper(const LOCKTAG &tag) {
     Holders holders = holders_of(tag);
     for (int attempt = 0; holders.count == 0 && attempt < 20; attempt++) {
         pg_usleep(100);
+        pfree((void *)holders.transactions);
         holders = holders_of(tag);
     }
     return holders;
