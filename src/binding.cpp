@@ -1,9 +1,9 @@
 #include "binding.hpp"
 
 #include "gate.hpp"
-#include "keeper.hpp"
 #include "wait.hpp"
 #include "wake.hpp"
+#include "worker.hpp"
 
 extern "C" {
 #include "storage/ipc.h"
@@ -17,19 +17,28 @@ namespace {
 // has one table of leases.
 Oid bound_table = InvalidOid;
 
+// By what this session is known, beside its process ID: when it began. DISCARD ALL ends it for us
+// (to a pooler it does); what is bound after that is bound to another one, a microsecond younger.
+Usec session_start = 0;
+
 // Runs after the server gave the session's locks back.
 void on_session_end(int, Datum) {
-    wake_holder_now(keeper_tag(bound_table));
+    wake_keeper_now(keeper_tag(bound_table));
 }
 
 bool is_bound_here(const Row &row) {
-    return row.session_pid == MyProcPid && row.session_start == MyStartTimestamp;
+    return row.session_pid == MyProcPid && session_start != 0 && row.session_start == session_start;
 }
 
-// The lock that says that this session lives. DISCARD ALL gives it back: to a pooler that is the
-// end of the session.
+// Takes the lock that says that this session lives, for as long as it lives.
 void show_life() {
-    const LOCKTAG session = session_tag(MyProcPid, MyStartTimestamp);
+    if (session_start == 0)
+        session_start = MyStartTimestamp;
+    else if (server::holds_lock(session_tag(MyProcPid, session_start), ExclusiveLock))
+        return;
+    else
+        session_start++;
+    const LOCKTAG session = session_tag(MyProcPid, session_start);
     LockAcquire(&session, ExclusiveLock, true, false);
 }
 
@@ -76,8 +85,8 @@ bool attach_lease(Table &table, Oid function, std::string_view name, const Claim
     std::optional<Look> look = lock_as_holder(table, name, claim, [](const Row &) { return true; });
     if (!look)
         return false;
-    wake_holder_at_commit(keeper_tag(relation));
-    change(table, name, *look, bound(look->row, MyProcPid, MyStartTimestamp));
+    wake_keeper_at_commit(keeper_tag(relation));
+    change(table, name, *look, bound(look->row, MyProcPid, session_start));
     return true;
 }
 

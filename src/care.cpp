@@ -6,6 +6,10 @@
 #include "wait.hpp"
 #include "wake.hpp"
 
+extern "C" {
+#include "postmaster/interrupt.h"
+}
+
 namespace lease {
 
 namespace {
@@ -22,6 +26,8 @@ struct Due {
 };
 
 struct Plan {
+    Oid relation;
+    Oid function;
     Usec now;
     Round round;
     int count;
@@ -35,9 +41,21 @@ bool has_role(const Row &row) {
            OidIsValid(get_role_oid(pnstrdup(row.granted_to->data(), row.granted_to->size()), true));
 }
 
-Care wanted_care(const Row &row, Usec now) {
+// A ttl made by hand may lead nowhere.
+bool can_be_renewed(const Row &row, Usec now) {
+    return *row.ttl > 0 && instant_after(now, *row.ttl) && has_role(row);
+}
+
+struct Wanted {
+    Care care;
+    Usec next; // when it wants care again, if it wants none now
+};
+
+Wanted wanted_care(const Row &row, Usec now) {
     const Care care = care_for(row, session_lives(row), now);
-    return care == Care::renew && !has_role(row) ? Care::none : care;
+    if (care == Care::renew && !can_be_renewed(row, now))
+        return {Care::none, *row.expiry};
+    return {care, next_care(row).value_or(PG_INT64_MAX)};
 }
 
 void plan_row(const Row &row, std::string_view name, void *arg) {
@@ -45,8 +63,9 @@ void plan_row(const Row &row, std::string_view name, void *arg) {
     if (name.size() > longest_name) // made by hand: the functions know no such name
         return;
     plan.round.anything_bound = true;
-    if (wanted_care(row, plan.now) == Care::none) {
-        plan.round.next = Min(plan.round.next, next_care(row).value_or(PG_INT64_MAX));
+    const Wanted wanted = wanted_care(row, plan.now);
+    if (wanted.care == Care::none) {
+        plan.round.next = Min(plan.round.next, wanted.next);
         return;
     }
     if (plan.count == plan.room) {
@@ -58,14 +77,19 @@ void plan_row(const Row &row, std::string_view name, void *arg) {
     memcpy(due.name, name.data(), name.size());
 }
 
-void begin() {
-    StartTransactionCommand();
+// False: it is locked, or not there any more. The lock that is taken here lets nobody in who would
+// make a later step of the transaction wait.
+bool begin_visit(Oid relation, Oid function, Table *table) {
+    if (!ConditionalLockRelationOid(relation, RowExclusiveLock) || find_table(function) != relation)
+        return false;
     PushActiveSnapshot(GetTransactionSnapshot());
+    *table = open_table(function);
+    return true;
 }
 
-void commit() {
+void end_visit(Table &table) {
+    close_table(table);
     PopActiveSnapshot();
-    CommitTransactionCommand();
 }
 
 // What to do to the locked row, by the care that it wants.
@@ -79,11 +103,9 @@ void give_care(Table &table, std::string_view name, Look &look, Care care, Usec 
         change(table, name, look, ended(look.row, Ending::released, now));
         return;
     }
-    const std::optional<Usec> expiry = instant_after(now, *look.row.ttl);
-    if (expiry) {
-        require_durable_commit();
-        change(table, name, look, extended(look.row, *look.row.ttl, *expiry, now));
-    }
+    require_durable_commit();
+    const Usec expiry = *instant_after(now, *look.row.ttl);
+    change(table, name, look, extended(look.row, *look.row.ttl, expiry, now));
 }
 
 // False: somebody is busy on the lease.
@@ -91,7 +113,7 @@ bool care_behind_gate(Table &table, std::string_view name, Look &look, Care care
     if (lock_row(table, look) != Locking::locked)
         return false;
     const Usec now = read_clock();
-    if (!look.row.session_pid || wanted_care(look.row, now) != care)
+    if (!look.row.session_pid || wanted_care(look.row, now).care != care)
         return false;
     give_care(table, name, look, care, now);
     return true;
@@ -101,7 +123,7 @@ bool care_for_lease(Table &table, std::string_view name) {
     Look look = find(table, name);
     const Row *row = look.row_if_any();
     const Care care =
-        row != nullptr && row->session_pid ? wanted_care(*row, read_clock()) : Care::none;
+        row != nullptr && row->session_pid ? wanted_care(*row, read_clock()).care : Care::none;
     bool done = true;
     if (care == Care::release) {
         const LOCKTAG gate = gate_tag(name);
@@ -116,27 +138,30 @@ bool care_for_lease(Table &table, std::string_view name) {
 }
 
 // Cares for a batch in one transaction. False: somebody was busy on one of them.
-bool care_for_batch(Oid function, const Due *due, int count) {
-    bool done = true;
-    begin();
-    Table table = open_table(function);
-    for (int i = 0; i < count; i++)
-        done &= care_for_lease(table, due[i].view());
-    close_table(table);
-    commit();
+bool care_for_batch(const Plan &plan, const Due *due, int count) {
+    Table table = {};
+    StartTransactionCommand();
+    bool done = begin_visit(plan.relation, plan.function, &table);
+    if (done) {
+        for (int i = 0; i < count; i++)
+            done &= care_for_lease(table, due[i].view());
+        end_visit(table);
+    }
+    CommitTransactionCommand();
     return done;
 }
 
-// The same; an error is logged and ends that transaction only.
+// The same; an error ends that transaction only, and is logged if one row is to blame.
 enum class Outcome { done, busy, failed };
-Outcome try_batch(Oid function, const Due *due, int count) {
+Outcome try_batch(const Plan &plan, const Due *due, int count) {
     const MemoryContext context = CurrentMemoryContext;
     volatile Outcome outcome = Outcome::failed;
     PG_TRY();
-    { outcome = care_for_batch(function, due, count) ? Outcome::done : Outcome::busy; }
+    { outcome = care_for_batch(plan, due, count) ? Outcome::done : Outcome::busy; }
     PG_CATCH();
     {
-        EmitErrorReport();
+        if (count == 1 && !ShutdownRequestPending)
+            EmitErrorReport();
         FlushErrorState();
         AbortCurrentTransaction();
     }
@@ -145,38 +170,61 @@ Outcome try_batch(Oid function, const Due *due, int count) {
     return outcome;
 }
 
-Plan plan_round(Oid function) {
+// Whether the round is to be followed by another one soon: what was renewed has a new time, what
+// was busy may be free then. A row that fails is left for later, so that it does not fill the log.
+bool care_for_all(const Plan &plan, const Due *due, int count) {
+    bool again = false;
+    for (int from = 0; from < count && !ShutdownRequestPending; from += batch_size) {
+        const int size = Min(batch_size, count - from);
+        const Outcome outcome = try_batch(plan, due + from, size);
+        again |= outcome != Outcome::failed;
+        if (outcome == Outcome::failed && size > 1)
+            for (int i = from; i < from + size && !ShutdownRequestPending; i++)
+                again |= try_batch(plan, due + i, 1) != Outcome::failed;
+    }
+    return again;
+}
+
+Plan plan_round(Oid relation, Oid function) {
     Plan plan = {};
+    plan.relation = relation;
+    plan.function = function;
     plan.room = 64;
     plan.due = (Due *)palloc(plan.room * sizeof(Due));
     plan.now = read_clock();
     plan.round.next = PG_INT64_MAX;
 
     const MemoryContext context = CurrentMemoryContext;
-    begin();
-    Table table = open_table(function);
-    for_each_bound(table, plan_row, &plan);
-    close_table(table);
-    commit();
+    StartTransactionCommand();
+    Table table = {};
+    if (begin_visit(relation, function, &table)) {
+        for_each_bound(table, plan_row, &plan);
+        end_visit(table);
+    } else {
+        plan.round = {true, plan.now + pause_for_busy};
+    }
+    CommitTransactionCommand();
     MemoryContextSwitchTo(context);
     return plan;
 }
 
 } // namespace
 
-Round care_round(Oid function) {
-    Plan plan = plan_round(function);
-    bool again = plan.count > 0; // what was renewed has a new time
-    for (int from = 0; from < plan.count; from += batch_size) {
-        const Due *batch = plan.due + from;
-        const int count = Min(batch_size, plan.count - from);
-        const Outcome outcome = try_batch(function, batch, count);
-        if (outcome == Outcome::failed)
-            for (int i = 0; i < count; i++)
-                try_batch(function, batch + i, 1);
-        again |= outcome != Outcome::done;
+bool anything_bound(Oid relation, Oid function) {
+    bool found = true;
+    Table table = {};
+    if (begin_visit(relation, function, &table)) {
+        found = false;
+        for_each_bound(
+            table, [](const Row &, std::string_view, void *arg) { *(bool *)arg = true; }, &found);
+        end_visit(table);
     }
-    if (again)
+    return found;
+}
+
+Round care_round(Oid relation, Oid function) {
+    Plan plan = plan_round(relation, function);
+    if (care_for_all(plan, plan.due, plan.count))
         plan.round.next = Min(plan.round.next, read_clock() + pause_for_busy);
     return plan.round;
 }

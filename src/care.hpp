@@ -12,9 +12,13 @@ struct Round {
     Usec next; // when the next round is due, if anything is bound
 };
 
-// Does a round, in transactions of its own. Rows that somebody is busy on are left for the next
-// round, soon. Errors: of the table as a whole; those of one row are logged.
-Round care_round(Oid function);
+// Does a round on this table of the function's extension, in transactions of its own. Rows that
+// somebody is busy on are left for the next round, soon, and so is the table if it is locked.
+// Errors: of the table as a whole; those of one row are logged.
+Round care_round(Oid relation, Oid function);
+
+// Whether some lease is bound, or that cannot be seen now. In the current transaction.
+bool anything_bound(Oid relation, Oid function);
 
 } // namespace lease
 

@@ -34,8 +34,9 @@ void leave_out(ResultRelInfo *target, Oid index) {
 }
 
 // Indexes that an administrator added: expressions, predicates and other access methods are the
-// executor's business.
+// executor's business. Their functions run as the table's owner, as in all upkeep of indexes.
 void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries entries) {
+    const Identity caller = become_owner_of(table.heap, SECURITY_RESTRICTED_OPERATION);
     EState *estate = CreateExecutorState();
     ResultRelInfo *target = makeNode(ResultRelInfo);
     InitResultRelInfo(target, table.heap, 0, nullptr, 0);
@@ -57,6 +58,7 @@ void insert_other_entries(Table &table, HeapTuple fresh, server::IndexEntries en
     target->ri_NumIndices = opened; // the server closes all of them
     ExecCloseIndices(target);
     FreeExecutorState(estate);
+    become_again(caller);
 }
 
 void insert_entries(Table &table, HeapTuple fresh, server::IndexEntries entries) {

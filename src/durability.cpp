@@ -21,7 +21,8 @@ Commit current;
 
 void set_level_for_this_commit(const char *level) {
     // Local to the transaction: the server takes it back at its end, also after an error.
-    // The setting's own hook has to run, the wait for a synchronous standby follows it.
+    // The setting's own hook has to run, the wait for a synchronous standby follows it. (A source
+    // of less weight than the session's would change the session's default for good.)
     set_config_option("synchronous_commit", level, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
                       true, 0, false);
 }

@@ -19,6 +19,7 @@ struct Passed {
 
 struct OwnGrant {
     OwnGrant *next = nullptr;
+    LOCKTAG gate = {}; // stands for the lease's name
     std::int64_t token = 0;
     std::optional<std::int64_t> after;
     bool snapshot_sees_all = false; // that committed before the grant
@@ -60,9 +61,10 @@ void remember_passed(std::string_view name) {
     passed = one;
 }
 
-const OwnGrant *own_grant_of(std::int64_t token) {
+const OwnGrant *own_grant_of(std::string_view name, std::int64_t token) {
+    const LOCKTAG gate = gate_tag(name);
     for (const OwnGrant *grant = own_grants; grant != nullptr; grant = grant->next)
-        if (grant->token == token)
+        if (grant->token == token && is_same_lease(grant->gate, gate))
             return grant;
     return nullptr;
 }
@@ -81,7 +83,7 @@ bool snapshot_is_current() {
 // this tenure's grant is not such a one; nor is, for a grant of this very transaction, one that
 // sees the release of the tenure before, or that was current when the grant was made.
 bool snapshot_is_too_old(Table &table, std::string_view name, std::int64_t token) {
-    const OwnGrant *grant = own_grant_of(token);
+    const OwnGrant *grant = own_grant_of(name, token);
     if (grant != nullptr && grant->snapshot_sees_all)
         return false;
     const SeenTenure seen = tenure_before_transaction(table, name);
@@ -108,11 +110,15 @@ void refuse_unless_live(Table &table, std::string_view name, std::int64_t token)
     const Usec now = read_clock();
     const Answer answer{standing_of(look, claim, now), look, now};
     if (answer.standing != Standing::holder)
-        ereport(ERROR, (errcode(sqlstate_lease),
-                        errmsg("token " INT64_FORMAT " is not the live tenure of lease \"%s\"",
-                               token, pnstrdup(name.data(), name.size())),
-                        errdetail_internal("%s", reason_of(answer, claim)),
-                        errhint("The lease was lost: stop the work that it guards.")));
+        ereport(ERROR,
+                (errcode(sqlstate_lease),
+                 errmsg("token " INT64_FORMAT " is not the live tenure of lease \"%s\"", token,
+                        pnstrdup(name.data(), name.size())),
+                 errdetail_internal("%s", answer.standing == Standing::other_role
+                                              ? "It was granted to a role whose privileges the "
+                                                "current user does not have."
+                                              : reason_of(answer, claim)),
+                 errhint("The lease was lost: stop the work that it guards.")));
     let_go(look);
 }
 
@@ -139,16 +145,16 @@ bool has_passed_fence(std::string_view name) {
     return false;
 }
 
-void note_own_grant(std::int64_t token, std::optional<std::int64_t> after) {
+void note_own_grant(std::string_view name, std::int64_t token, std::optional<std::int64_t> after) {
     if (!IsolationUsesXactSnapshot())
         return;
     // After a tenure of our own, nobody else's came in between: the gate was ours.
-    const OwnGrant *before = after ? own_grant_of(*after) : nullptr;
+    const OwnGrant *before = after ? own_grant_of(name, *after) : nullptr;
     auto *grant = (OwnGrant *)MemoryContextAlloc(TopTransactionContext, sizeof(OwnGrant));
     if (before != nullptr)
-        *grant = {own_grants, token, before->after, before->snapshot_sees_all};
+        *grant = {own_grants, gate_tag(name), token, before->after, before->snapshot_sees_all};
     else
-        *grant = {own_grants, token, after, snapshot_is_current()};
+        *grant = {own_grants, gate_tag(name), token, after, snapshot_is_current()};
     own_grants = grant;
 }
 

@@ -24,7 +24,7 @@ bool has_passed_fence(std::string_view name);
 
 // A grant made by this transaction, behind the gate, after the tenure with the token `after`, if
 // any. Whether the transaction's snapshot is too old for it is decided now.
-void note_own_grant(std::int64_t token, std::optional<std::int64_t> after);
+void note_own_grant(std::string_view name, std::int64_t token, std::optional<std::int64_t> after);
 
 } // namespace lease
 

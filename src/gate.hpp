@@ -14,11 +14,11 @@ namespace lease {
 // fourth field (pg_locks.objsubid). A name counts by the first 8 bytes of its SHA-256:
 // nobody can find a second name that meets the first.
 LOCKTAG gate_tag(std::string_view name);
-LOCKTAG queue_tag(const LOCKTAG &gate); // held or awaited by who waits for the lease
-LOCKTAG watch_tag(const LOCKTAG &gate); // shared by who watches it
-LOCKTAG sequence_tag();                 // of who moves the sequence of the tokens up
-LOCKTAG keeper_tag(Oid table);          // held by the one keeper of a table of leases
-LOCKTAG binding_tag(Oid table);         // shared by who binds a lease: the keeper may not leave
+LOCKTAG queue_tag(const LOCKTAG &gate);          // held or awaited by who waits for the lease
+LOCKTAG watch_tag(const LOCKTAG &gate);          // shared by who watches it
+LOCKTAG sequence_tag();                          // of who moves the sequence of the tokens up
+LOCKTAG keeper_tag(Oid table);                   // held by the one keeper of a table of leases
+LOCKTAG binding_tag(Oid table);                  // of who binds a lease: the keeper may not leave
 LOCKTAG session_tag(int pid, TimestampTz start); // held by a session that leases are bound to
 
 // What a lock of this database in the lock manager is.
@@ -29,6 +29,11 @@ bool is_same_lease(const LOCKTAG &one, const LOCKTAG &other);
 // Fences share the gate; a new tenure, a release and a break want it alone.
 constexpr LOCKMODE gate_shared = RowShareLock;
 constexpr LOCKMODE gate_alone = ExclusiveLock;
+
+// Of the binding tag: many bind at once, one of them starts the keeper, which leaves alone.
+constexpr LOCKMODE binding_shared = RowExclusiveLock;
+constexpr LOCKMODE binding_starter = ShareUpdateExclusiveLock;
+constexpr LOCKMODE binding_alone = ExclusiveLock;
 
 // Takes it if nobody holds it in a mode that conflicts. Never waits.
 bool try_lock(const LOCKTAG &tag, LOCKMODE mode);

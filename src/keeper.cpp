@@ -3,8 +3,10 @@
 #include "care.hpp"
 #include "gate.hpp"
 #include "wait.hpp"
+#include "worker.hpp"
 
 extern "C" {
+#include "catalog/pg_database.h"
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
 #include "pgstat.h"
@@ -14,11 +16,6 @@ extern "C" {
 #include "tcop/tcopprot.h"
 #include "utils/catcache.h"
 #include "utils/syscache.h"
-#include "utils/varlena.h"
-
-#pragma GCC visibility push(default)
-void lease_keeper_main(Datum database);
-#pragma GCC visibility pop
 }
 
 namespace lease {
@@ -28,78 +25,24 @@ namespace {
 constexpr Usec linger = 2000000; // after nothing is bound any more
 constexpr Usec longest_pause = 2000000;
 constexpr Usec shortest_pause = 10000;
-
-// What a keeper is told, in the worker's bgw_extra.
-struct Orders {
-    Oid function;               // of the extension; invalid: find it
-    char database[NAMEDATALEN]; // empty: the worker's argument is its OID
-};
-static_assert(sizeof(Orders) <= BGW_EXTRALEN);
-
-BackgroundWorker keeper_worker(Oid database, const Orders &orders) {
-    BackgroundWorker worker = {};
-    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-    worker.bgw_restart_time = BGW_NEVER_RESTART;
-    worker.bgw_main_arg = ObjectIdGetDatum(database);
-    worker.bgw_notify_pid = MyProcPid;
-    strlcpy(worker.bgw_library_name, "$libdir/lease", sizeof(worker.bgw_library_name));
-    strlcpy(worker.bgw_function_name, "lease_keeper_main", sizeof(worker.bgw_function_name));
-    strlcpy(worker.bgw_type, "lease keeper", sizeof(worker.bgw_type));
-    snprintf(worker.bgw_name, sizeof(worker.bgw_name), "lease keeper of database %s",
-             orders.database[0] != '\0' ? orders.database : psprintf("%u", database));
-    memcpy(worker.bgw_extra, &orders, sizeof(orders));
-    return worker;
-}
-
-// Waits until some keeper is in office: this one, or another that was started beside it.
-void wait_until_kept(Oid table, BackgroundWorkerHandle *handle) {
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        pid_t pid = 0;
-        const BgwHandleStatus status = GetBackgroundWorkerPid(handle, &pid);
-        if (is_held_by_session(keeper_tag(table)))
-            return;
-        if (status == BGWH_STOPPED || status == BGWH_POSTMASTER_DIED)
-            ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                            errmsg("could not start the keeper of attached leases"),
-                            errhint("See the server's log for the reason.")));
-        pg_usleep(2000);
-    }
-}
-
-void start_keeper(Oid table, Oid function) {
-    const Orders orders = {function, ""};
-    BackgroundWorker worker = keeper_worker(MyDatabaseId, orders);
-    BackgroundWorkerHandle *handle = nullptr;
-    if (!RegisterDynamicBackgroundWorker(&worker, &handle))
-        ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                        errmsg("could not start the keeper of attached leases"),
-                        errdetail("No background worker slot is free."),
-                        errhint("Raise \"max_worker_processes\".")));
-    wait_until_kept(table, handle);
-}
+constexpr Usec pause_after_error = 50000;  // after the first one
+constexpr Usec longest_failure = 60000000; // then there is nothing to keep
 
 // A session that looks whether there is a keeper holds the lock for a moment: try again then.
 bool become_the_keeper(Oid table) {
     const LOCKTAG keeper = keeper_tag(table);
-    for (int attempt = 0; attempt < 10; attempt++) {
-        if (LockAcquire(&keeper, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
-            return true;
-        pg_usleep(10000);
+    bool in_office = false;
+    for (int attempt = 0; !in_office && attempt < 10; attempt++) {
+        if (attempt > 0)
+            pg_usleep(10000);
+        in_office = LockAcquire(&keeper, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
     }
-    return false;
+    return in_office;
 }
 
 void resign(Oid table) {
     const LOCKTAG keeper = keeper_tag(table);
     LockRelease(&keeper, ExclusiveLock, true);
-}
-
-// The table of leases; invalid if the extension is not there (any more).
-Oid table_of(Oid function) {
-    const Oid schema = OidIsValid(function) ? get_func_namespace(function) : InvalidOid;
-    return OidIsValid(schema) ? get_relname_relid("dist_lock", schema) : InvalidOid;
 }
 
 // A function of the extension by its name, for a keeper that was not told one.
@@ -118,26 +61,21 @@ Oid find_function() {
 
 struct Keeper {
     bool stays; // was started with the server
+    bool done;
     Oid function;
     Oid table; // whose keeper this process is; invalid: of none yet
     Usec idle_since;
+    Usec failing_since;
 };
 
 // Nobody is binding a lease at this moment, nothing is bound, and who comes later sees that there
 // is no keeper.
-bool may_leave(Keeper &keeper) {
+bool may_leave(const Keeper &keeper) {
     StartTransactionCommand();
-    bool leaves = try_lock(binding_tag(keeper.table), ExclusiveLock);
-    if (leaves) {
-        PushActiveSnapshot(GetTransactionSnapshot());
-        Table table = open_table(keeper.function);
-        for_each_bound(
-            table, [](const Row &, std::string_view, void *arg) { *(bool *)arg = false; }, &leaves);
-        close_table(table);
-        PopActiveSnapshot();
-        if (leaves)
-            resign(keeper.table);
-    }
+    const bool leaves = try_lock(binding_tag(keeper.table), binding_alone) &&
+                        !anything_bound(keeper.table, keeper.function);
+    if (leaves)
+        resign(keeper.table);
     CommitTransactionCommand();
     return leaves;
 }
@@ -145,35 +83,59 @@ bool may_leave(Keeper &keeper) {
 // Finds the table, and becomes its keeper. False: there is none, or it has another one.
 bool take_office(Keeper &keeper) {
     StartTransactionCommand();
-    if (keeper.stays && !OidIsValid(table_of(keeper.function)))
+    if (keeper.stays && !OidIsValid(find_table(keeper.function)))
         keeper.function = find_function();
-    const Oid table = table_of(keeper.function);
-    if (table != keeper.table && OidIsValid(keeper.table))
-        resign(keeper.table);
-    if (table != keeper.table)
+    const Oid table = find_table(keeper.function);
+    if (table != keeper.table) {
+        if (OidIsValid(keeper.table))
+            resign(keeper.table);
         keeper.table = OidIsValid(table) && become_the_keeper(table) ? table : InvalidOid;
+        keeper.idle_since = 0;
+    }
     CommitTransactionCommand();
     return OidIsValid(keeper.table);
 }
 
-// The next round, and when the one after it is due. An error of the whole round is logged.
+// The next round; gives when the one after it is due.
 Usec do_round(Keeper &keeper) {
+    if (!take_office(keeper)) {
+        keeper.done = !keeper.stays;
+        return read_clock() + longest_pause;
+    }
+    const Round round = care_round(keeper.table, keeper.function);
+    const Usec now = read_clock();
+    if (round.anything_bound)
+        keeper.idle_since = 0;
+    else if (keeper.idle_since == 0)
+        keeper.idle_since = now;
+    if (keeper.stays || keeper.idle_since == 0)
+        return Min(round.next, now + longest_pause);
+    keeper.done = now - keeper.idle_since >= linger && may_leave(keeper);
+    return Max(now + pause_after_error, keeper.idle_since + linger);
+}
+
+// The same. An error of the whole round is logged; when there is nothing but errors, this is no
+// way to keep leases, and DROP DATABASE would wait for it.
+Usec try_round(Keeper &keeper) {
     const MemoryContext context = CurrentMemoryContext;
-    volatile Usec next = read_clock() + longest_pause;
+    volatile Usec next = 0;
     PG_TRY();
     {
-        const Round round = care_round(keeper.function);
-        next = Min(next, round.next);
-        if (round.anything_bound)
-            keeper.idle_since = 0;
-        else if (keeper.idle_since == 0)
-            keeper.idle_since = read_clock();
+        CHECK_FOR_INTERRUPTS();
+        next = do_round(keeper);
+        keeper.failing_since = 0;
     }
     PG_CATCH();
     {
-        EmitErrorReport();
+        if (!ShutdownRequestPending)
+            EmitErrorReport();
         FlushErrorState();
         AbortCurrentTransaction();
+        const Usec now = read_clock();
+        next = now + (keeper.failing_since == 0 ? pause_after_error : longest_pause);
+        if (keeper.failing_since == 0)
+            keeper.failing_since = now;
+        keeper.done = !keeper.stays && now - keeper.failing_since > longest_failure;
     }
     PG_END_TRY();
     MemoryContextSwitchTo(context);
@@ -183,27 +145,50 @@ Usec do_round(Keeper &keeper) {
 // In a transaction, so that who looks for the holder of the keeper's lock finds this process; it
 // has no snapshot.
 void sleep_until(Usec next) {
-    const Usec length = Max(shortest_pause, next - read_clock());
+    pgstat_report_stat(false); // autovacuum goes by it
     StartTransactionCommand();
     pgstat_report_activity(STATE_IDLE, nullptr);
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, (long)(length / 1000),
-              server::keeper_wait_event());
+    const Usec length = Max(shortest_pause, next - read_clock());
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+              (long)((length + 999) / 1000), server::keeper_wait_event());
     CommitTransactionCommand();
     pgstat_report_activity(STATE_RUNNING, "lease keeper");
 }
 
-// Sessions count on a keeper: who is told to end leaves another one behind. (At a shutdown nobody
-// starts it; in a database that is being dropped it finds no database.)
-void end_on_request(const Keeper &keeper) {
-    StartTransactionCommand();
-    resign(keeper.table);
-    if (!keeper.stays) {
-        const Orders orders = {keeper.function, ""};
-        BackgroundWorker worker = keeper_worker(MyDatabaseId, orders);
-        worker.bgw_notify_pid = 0;
-        RegisterDynamicBackgroundWorker(&worker, nullptr);
+volatile sig_atomic_t connected = 0;
+
+// Ends what the keeper is in the middle of, too: a commit may be waiting for a standby. But it has
+// to come so far that it can leave a successor.
+void on_terminate(SIGNAL_ARGS) {
+    const int error = errno;
+    (void)postgres_signal_arg;
+    ShutdownRequestPending = true;
+    if (connected) {
+        QueryCancelPending = true;
+        InterruptPending = true;
     }
-    CommitTransactionCommand();
+    SetLatch(MyLatch);
+    errno = error;
+}
+
+// DROP DATABASE has locked it alone.
+bool database_goes() {
+    LOCKTAG database;
+    SET_LOCKTAG_OBJECT(database, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+    return !try_lock(database, AccessShareLock);
+}
+
+// Sessions count on a keeper: who is told to end leaves another one behind, unless there is one.
+// (At a shutdown nobody starts it.)
+void end_on_request(Keeper &keeper) {
+    QueryCancelPending = false;
+    if (take_office(keeper)) {
+        StartTransactionCommand();
+        resign(keeper.table);
+        if (!database_goes())
+            leave_successor(keeper.function);
+        CommitTransactionCommand();
+    }
     proc_exit(keeper.stays ? 1 : 0); // 1: the server starts it again
 }
 
@@ -214,45 +199,20 @@ void keep(Keeper &keeper) {
         ResetLatch(MyLatch);
         MemoryContextReset(per_round);
         MemoryContextSwitchTo(per_round);
+        if (ConfigReloadPending) {
+            ConfigReloadPending = false;
+            ProcessConfigFile(PGC_SIGHUP);
+        }
+        const Usec next = ShutdownRequestPending ? 0 : try_round(keeper);
         if (ShutdownRequestPending)
             end_on_request(keeper);
-        CHECK_FOR_INTERRUPTS();
-        Usec next = read_clock() + longest_pause;
-        if (take_office(keeper))
-            next = do_round(keeper);
-        else if (!keeper.stays)
-            proc_exit(0);
-        if (!keeper.stays && keeper.idle_since != 0 && read_clock() - keeper.idle_since >= linger &&
-            may_leave(keeper))
+        if (keeper.done)
             proc_exit(0);
         sleep_until(next);
     }
 }
 
 } // namespace
-
-void ensure_keeper(Oid table, Oid function) {
-    // Shared until the transaction ends: a keeper does not leave before it sees what was bound.
-    take_lock(binding_tag(table), ShareLock);
-    if (!is_held_by_session(keeper_tag(table)))
-        start_keeper(table, function);
-}
-
-void register_boot_keepers(const char *databases) {
-    List *names = NIL;
-    if (!SplitIdentifierString(pstrdup(databases), ',', &names))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("invalid list of databases in \"lease.keeper_databases\"")));
-    ListCell *cell = nullptr;
-    foreach (cell, names) {
-        Orders orders = {InvalidOid, ""};
-        strlcpy(orders.database, (const char *)lfirst(cell), sizeof(orders.database));
-        BackgroundWorker worker = keeper_worker(InvalidOid, orders);
-        worker.bgw_restart_time = 10;
-        worker.bgw_notify_pid = 0;
-        RegisterBackgroundWorker(&worker);
-    }
-}
 
 } // namespace lease
 
@@ -261,7 +221,7 @@ void lease_keeper_main(Datum database) {
     Orders orders = {};
     memcpy(&orders, MyBgworkerEntry->bgw_extra, sizeof(orders));
 
-    pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+    pqsignal(SIGTERM, on_terminate);
     pqsignal(SIGHUP, SignalHandlerForConfigReload);
     BackgroundWorkerUnblockSignals();
     const bool stays = orders.database[0] != '\0';
@@ -269,9 +229,10 @@ void lease_keeper_main(Datum database) {
         BackgroundWorkerInitializeConnection(orders.database, nullptr, 0);
     else
         BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
+    connected = 1;
 
     server::forget_transaction_timeout();
     SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
-    Keeper keeper = {stays, orders.function, InvalidOid, 0};
+    Keeper keeper = {stays, false, orders.function, InvalidOid, 0, 0};
     keep(keeper);
 }

@@ -8,16 +8,9 @@
 
 #include "server.hpp"
 
-namespace lease {
-
-// Sees to it that a keeper runs for this table until the current transaction has ended.
-// `function` is any of the extension, by which the keeper finds the table. Errors: 53400
-// if no background worker can be started.
-void ensure_keeper(Oid table, Oid function);
-
-// Registers the keepers of lease.keeper_databases; called when the library is preloaded.
-void register_boot_keepers(const char *databases);
-
-} // namespace lease
+#pragma GCC visibility push(default)
+// What the worker runs; `database` is its OID, unless the worker's orders name it.
+extern "C" void lease_keeper_main(Datum database);
+#pragma GCC visibility pop
 
 #endif

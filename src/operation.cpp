@@ -26,16 +26,17 @@ void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now)
     if (expiry < *look.row.expiry) {
         wake_at_commit(gate_tag(name));
         if (look.row.session_pid)
-            wake_holder_at_commit(keeper_tag(RelationGetRelid(table.heap)));
+            wake_keeper_at_commit(keeper_tag(RelationGetRelid(table.heap)));
     }
     change(table, name, look, extended(look.row, ttl, expiry, now));
 }
 
-Row new_tenure(const Table &table, const Row *row, std::string_view owner, Usec ttl, Usec now) {
+Row new_tenure(const Table &table, std::string_view name, const Row *row, std::string_view owner,
+               Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     const std::string_view role = GetUserNameFromId(GetUserId(), false);
     const std::int64_t token = draw_token(table, row);
-    note_own_grant(token, row != nullptr ? std::optional(row->token) : std::nullopt);
+    note_own_grant(name, token, row != nullptr ? std::optional(row->token) : std::nullopt);
     return granted(row, owner, role, ttl, expiry, token, now);
 }
 
@@ -53,7 +54,7 @@ Attempt insert_tenure(Table &table, std::string_view name, std::string_view owne
     if (is_being_inserted(table, name))
         return {Verdict::busy, 0, 0, {}};
     require_durable_commit();
-    const Row next = new_tenure(table, nullptr, owner, ttl, read_clock());
+    const Row next = new_tenure(table, name, nullptr, owner, ttl, read_clock());
     for (int attempts = 0; attempts < 10; attempts++) {
         if (insert(table, name, next))
             return {Verdict::held, next.token, 0, {}};
@@ -87,7 +88,7 @@ Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::s
         return {Verdict::busy, 0, 0, {}};
     require_durable_commit();
     log_takeover(name, look.row, now);
-    const Row next = new_tenure(table, &look.row, owner, ttl, now);
+    const Row next = new_tenure(table, name, &look.row, owner, ttl, now);
     change(table, name, look, next);
     return {Verdict::held, next.token, 0, {}};
 }
@@ -133,10 +134,9 @@ bool is_entitled(const Row &row) {
 
 Standing standing_of(const Look &look, const Claim &claim, Usec now) {
     const Row *row = look.row_if_any();
-    Standing standing = standing_at(row, claim, now);
-    if (standing == Standing::holder && !is_entitled(*row))
-        standing = Standing::other_role;
-    return standing;
+    Claim judged = claim;
+    judged.entitled = row == nullptr || row->owner != claim.owner || is_entitled(*row);
+    return standing_at(row, judged, now);
 }
 
 bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now) {

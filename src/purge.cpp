@@ -1,6 +1,7 @@
 #include "purge.hpp"
 
 #include "statement.hpp"
+#include "tokens.hpp"
 #include "wait.hpp"
 
 namespace lease {
@@ -12,6 +13,7 @@ constexpr int batch_size = 500;
 
 struct Batch {
     int count;
+    Row newest; // of them: the one with the largest token
     Datum names[batch_size];
 };
 
@@ -25,6 +27,9 @@ std::int64_t delete_batch(Table &table, Batch &batch) {
     ArrayType *names = construct_array(batch.names, batch.count, TEXTOID, -1, false, TYPALIGN_INT);
     Datum values[1] = {PointerGetDatum(names)};
     batch.count = 0;
+    // A token given by hand is remembered by its row alone: the sequence has to pass it before the
+    // row goes.
+    draw_token(table, &batch.newest);
     return (std::int64_t)run_as_owner(statement, table.heap, text,
                                       {1, types, values, nullptr, true});
 }
@@ -43,8 +48,10 @@ void add_if_idle(Table &table, HeapTuple seen, Usec idle, Batch &batch) {
 
     look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&seen->t_self));
     if (lock_row(table, look, LockTupleExclusive) == Locking::locked &&
-        state_at(&look.row, since) == State::takeable)
+        state_at(&look.row, since) == State::takeable && least_next_token(&look.row)) {
         batch.names[batch.count++] = datumCopy(table.values[col_name], false, -1);
+        batch.newest.token = Max(batch.newest.token, look.row.token);
+    }
     let_go(look);
 }
 

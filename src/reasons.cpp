@@ -39,11 +39,10 @@ const char *condition_of(const Answer &answer) {
     case Standing::expired:
         break;
     case Standing::held_by_other:
+    case Standing::other_role: // whether the owner's name was guessed is not told
         return "held by another owner";
     case Standing::other_tenure:
         return "held by another tenure";
-    case Standing::other_role:
-        return "held by another role";
     }
     return "not held";
 }
@@ -58,13 +57,12 @@ const char *reason_of(const Answer &answer, const Claim &claim) {
     case Standing::expired:
         return psprintf("Its last tenure expired%s.", since(row->expiry, answer.now));
     case Standing::held_by_other:
+    case Standing::other_role:
         return reason_of_other(*row, claim, answer.now);
     case Standing::other_tenure:
         return psprintf("Token " INT64_FORMAT " %s, the live one is " INT64_FORMAT ".",
                         claim.token.value_or(0),
                         claim.token < row->token ? "ended" : "was never given", row->token);
-    case Standing::other_role:
-        return "The current user does not have the privileges of the role that it was granted to.";
     }
     return "";
 }

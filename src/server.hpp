@@ -21,10 +21,12 @@ extern "C" {
 #include "access/subtrans.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
+#include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "common/cryptohash.h"
 #include "common/hashfn.h"
@@ -33,6 +35,7 @@ extern "C" {
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "nodes/primnodes.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
@@ -56,6 +59,7 @@ extern "C" {
 #include "utils/relcache.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
@@ -95,12 +99,30 @@ inline PGPROC *process_of(const VirtualTransactionId &transaction) {
 #endif
 }
 
+// Which transaction this process is in; each has another number.
+inline LocalTransactionId local_transaction_id() {
+#if PG_VERSION_NUM >= 170000
+    return MyProc->vxid.lxid;
+#else
+    return MyProc->lxid;
+#endif
+}
+
 // Whether that process still runs this transaction; it does not after PREPARE TRANSACTION.
 inline bool is_running(const PGPROC *process, const VirtualTransactionId &transaction) {
 #if PG_VERSION_NUM >= 170000
     return process->vxid.lxid == transaction.localTransactionId;
 #else
     return process->lxid == transaction.localTransactionId;
+#endif
+}
+
+// 17 asks whether a stronger lock will do, too.
+inline bool holds_lock(const LOCKTAG &tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&tag, mode, false);
+#else
+    return LockHeldByMe(&tag, mode);
 #endif
 }
 

@@ -2,7 +2,7 @@
 
 #include "settings.hpp"
 
-#include "keeper.hpp"
+#include "worker.hpp"
 
 namespace lease {
 
@@ -14,14 +14,17 @@ char *keeper_databases = nullptr;
 } // namespace
 
 void define_settings() {
-    // Read when the server starts, and only if it preloads the library.
-    if (process_shared_preload_libraries_in_progress) {
-        DefineCustomStringVariable(
-            "lease.keeper_databases", "Databases whose lease keeper starts with the server.",
-            "A list of names. Elsewhere the keeper starts when the first lease is attached.",
-            &keeper_databases, "", PGC_POSTMASTER, GUC_LIST_INPUT, nullptr, nullptr, nullptr);
+    // Read when the server starts, and only if it preloads the library. (Else the server would not
+    // let us define it as what it is.)
+    const bool preloaded = process_shared_preload_libraries_in_progress;
+    DefineCustomStringVariable(
+        "lease.keeper_databases", "Databases whose lease keeper starts with the server.",
+        "A list of names; the library has to be preloaded. Elsewhere the keeper starts when the "
+        "first lease is attached.",
+        &keeper_databases, "", preloaded ? PGC_POSTMASTER : PGC_SIGHUP, GUC_LIST_INPUT, nullptr,
+        nullptr, nullptr);
+    if (preloaded)
         register_boot_keepers(keeper_databases);
-    }
     DefineCustomRealVariable("lease.max_ttl", "Longest ttl and keep that a lease may be given.",
                              "0 sets no limit.", &max_ttl_seconds, 0, 0, 1e10, PGC_SUSET,
                              GUC_UNIT_S, nullptr, nullptr, nullptr);

@@ -13,9 +13,10 @@ namespace lease {
 // static.
 struct Statement {
     SPIPlanPtr plan;
-    char *text;        // in TopMemoryContext
-    std::uint64_t age; // of the table
-    bool running;      // or left by an error
+    char *text;                     // in TopMemoryContext
+    std::uint64_t age;              // of the table
+    int running;                    // how often, one run inside the other
+    LocalTransactionId transaction; // in which that counts: an error leaves the count behind
 };
 
 struct Parameters {
@@ -30,13 +31,17 @@ struct Parameters {
 std::uint64_t run_as_owner(Statement &statement, Relation table, const char *text,
                            const Parameters &parameters);
 
-// The identity of the table's owner, and back again. After an error the server goes back itself.
+// The identity of the table's owner, and back again. Code that an administrator hung on the table
+// (triggers, checks, expressions of indexes) runs with the owner's rights and no others, and with
+// a search_path in which no caller can put anything. After an error the server goes back itself.
 struct Identity {
     Oid user;
     int security;
+    int settings; // nesting level of the settings
 };
-Identity become_owner_of(Relation table);
-void become_again(Identity identity);
+// `restrictions` are added to the security context.
+Identity become_owner_of(Relation table, int restrictions);
+void become_again(const Identity &identity);
 
 // The table's name for a statement.
 const char *qualified_name(Relation table);

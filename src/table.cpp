@@ -64,6 +64,47 @@ void check_shape(Relation heap) {
     }
 }
 
+// Tokens rise over all sessions only if each takes the next one.
+void check_sequence(Oid sequence) {
+    HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+    if (!HeapTupleIsValid(tuple))
+        altered("\"dist_lock_token\" is not a sequence.");
+    const auto *form = (const FormData_pg_sequence *)GETSTRUCT(tuple);
+    const bool rises = form->seqincrement == 1 && form->seqcache == 1 && !form->seqcycle;
+    ReleaseSysCache(tuple);
+    if (!rises)
+        altered("\"dist_lock_token\" has another INCREMENT, CACHE or CYCLE.");
+}
+
+// Whether an index is the one of the script: of the bound rows, all of them, by session_pid.
+bool is_session_index(Relation heap, Relation index) {
+    const FormData_pg_index *form = index->rd_index;
+    const List *predicate = RelationGetIndexPredicate(index);
+    if (form->indrelid != RelationGetRelid(heap) || !form->indisvalid || !form->indisready ||
+        form->indisunique || form->indnatts != 1 || index->rd_rel->relam != BTREE_AM_OID ||
+        form->indkey.values[0] != col_session_pid + 1 || list_length(predicate) != 1 ||
+        !IsA(linitial(predicate), NullTest))
+        return false;
+    const NullTest *test = linitial_node(NullTest, predicate);
+    return test->nulltesttype == IS_NOT_NULL && IsA(test->arg, Var) &&
+           castNode(Var, test->arg)->varattno == col_session_pid + 1;
+}
+
+// The session index of an open table, or invalid: another one of its name is somebody else's.
+Oid find_session_index(Relation heap) {
+    Oid found = InvalidOid;
+    List *indexes = RelationGetIndexList(heap);
+    ListCell *cell = nullptr;
+    foreach (cell, indexes) {
+        const Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+        if (is_session_index(heap, index))
+            found = RelationGetRelid(index);
+        index_close(index, AccessShareLock);
+    }
+    list_free(indexes);
+    return found;
+}
+
 void find_place(Oid schema, Oid function) {
     place.valid = false;
     place.age++;
@@ -71,7 +112,6 @@ void find_place(Oid schema, Oid function) {
     place.schema = schema;
     place.relation = find_relation("dist_lock", schema, function);
     place.sequence = find_relation("dist_lock_token", schema, function);
-    place.sessions = get_relname_relid("dist_lock_session", schema);
     place.valid = true;
 }
 
@@ -97,7 +137,9 @@ Relation open_in_place(Oid schema, Oid function) {
     if (!known) {
         place.valid = false; // for good, if the check fails
         check_shape(heap);
+        check_sequence(place.sequence);
         place.valid = true;
+        place.sessions = find_session_index(heap);
     }
     return heap;
 }
@@ -112,6 +154,11 @@ std::uint64_t table_age() {
     return place.age;
 }
 
+Oid find_table(Oid function) {
+    const Oid schema = OidIsValid(function) ? get_func_namespace(function) : InvalidOid;
+    return OidIsValid(schema) ? get_relname_relid("dist_lock", schema) : InvalidOid;
+}
+
 Table open_table(Oid function) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
@@ -124,6 +171,9 @@ Table open_table(Oid function) {
 
     const int columns = RelationGetDescr(table.heap)->natts;
     table.sequence = place.sequence;
+    // Of an index that gets its name back the server tells us nothing.
+    if (!OidIsValid(place.sessions))
+        place.sessions = get_relname_relid("dist_lock_session", schema);
     table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));
@@ -156,7 +206,7 @@ Relation primary_key(Table &table) {
     if (!OidIsValid(index))
         altered("It has no primary key, or a deferrable one.");
     table.index = index_open(index, AccessShareLock);
-    if (table.index->rd_index->indnkeyatts != 1 ||
+    if (table.index->rd_index->indnatts != 1 ||
         table.index->rd_index->indkey.values[0] != col_name + 1 ||
         table.index->rd_indcollation[0] != C_COLLATION_OID)
         altered("Its primary key is not the name, compared byte by byte.");

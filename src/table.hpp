@@ -27,6 +27,9 @@ void watch_catalog_changes();
 // Rises whenever the table was altered, as far as this session knows.
 std::uint64_t table_age();
 
+// The table in the schema of that function; invalid if one of them is not there (any more).
+Oid find_table(Oid function);
+
 // Opens the table in the schema of the called function (AccessShareLock).
 // Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition.
 Table open_table(Oid function);

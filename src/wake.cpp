@@ -9,6 +9,7 @@ namespace {
 struct Change {
     Change *next;
     LOCKTAG tag; // held by who is to be woken
+    bool by_keeper;
 };
 
 struct Sleeper {
@@ -19,9 +20,30 @@ struct Sleeper {
 Change *changes;
 Sleeper *sleepers;
 
-void find_sleepers(const LOCKTAG &tag) {
-    int count = 0;
-    const VirtualTransactionId *holders = GetLockConflicts(&tag, ExclusiveLock, &count);
+struct Holders {
+    const VirtualTransactionId *transactions;
+    int count;
+};
+
+Holders holders_of(const LOCKTAG &tag) {
+    Holders holders = {nullptr, 0};
+    holders.transactions = GetLockConflicts(&tag, ExclusiveLock, &holders.count);
+    return holders;
+}
+
+// A keeper that is between two transactions for some microseconds is not found then.
+Holders find_keeper(const LOCKTAG &tag) {
+    Holders holders = holders_of(tag);
+    for (int attempt = 0; holders.count == 0 && attempt < 20; attempt++) {
+        pg_usleep(100);
+        holders = holders_of(tag);
+    }
+    return holders;
+}
+
+void find_sleepers(const Change &change) {
+    const auto [holders, count] =
+        change.by_keeper ? find_keeper(change.tag) : holders_of(change.tag);
     for (int i = 0; i < count; i++) {
         PGPROC *process = server::process_of(holders[i]);
         if (process == nullptr)
@@ -30,12 +52,25 @@ void find_sleepers(const LOCKTAG &tag) {
         *sleeper = {sleepers, process};
         sleepers = sleeper;
     }
+    pfree((void *)holders);
+}
+
+// A transaction that works on one lease over and over notes each of its locks once.
+bool was_just_noted(const LOCKTAG &tag) {
+    int looked = 0;
+    for (const Change *change = changes; change != nullptr && looked < 3; change = change->next) {
+        if (memcmp(&change->tag, &tag, sizeof(tag)) == 0)
+            return true;
+        looked++;
+    }
+    return false;
 }
 
 void before_commit() {
     const MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     for (const Change *change = changes; change != nullptr; change = change->next) {
-        find_sleepers(change->tag);
+        CHECK_FOR_INTERRUPTS();
+        find_sleepers(*change);
     }
     MemoryContextSwitchTo(caller);
 }
@@ -59,6 +94,14 @@ void on_transaction_event(XactEvent event, void *) {
     }
 }
 
+void note_change(const LOCKTAG &tag, bool by_keeper) {
+    if (was_just_noted(tag))
+        return;
+    auto *change = (Change *)MemoryContextAlloc(TopTransactionContext, sizeof(Change));
+    *change = {changes, tag, by_keeper};
+    changes = change;
+}
+
 } // namespace
 
 void watch_commits() {
@@ -66,24 +109,22 @@ void watch_commits() {
 }
 
 void wake_at_commit(const LOCKTAG &gate) {
-    wake_holder_at_commit(queue_tag(gate));
-    wake_holder_at_commit(watch_tag(gate));
+    note_change(queue_tag(gate), false);
+    note_change(watch_tag(gate), false);
 }
 
-void wake_holder_at_commit(const LOCKTAG &tag) {
-    auto *change = (Change *)MemoryContextAlloc(TopTransactionContext, sizeof(Change));
-    *change = {changes, tag};
-    changes = change;
+void wake_keeper_at_commit(const LOCKTAG &tag) {
+    note_change(tag, true);
 }
 
-void wake_holder_now(const LOCKTAG &tag) {
-    int count = 0;
-    const VirtualTransactionId *holders = GetLockConflicts(&tag, ExclusiveLock, &count);
+void wake_keeper_now(const LOCKTAG &tag) {
+    const auto [holders, count] = find_keeper(tag);
     for (int i = 0; i < count; i++) {
         PGPROC *process = server::process_of(holders[i]);
         if (process != nullptr)
             SetLatch(&process->procLatch);
     }
+    pfree((void *)holders);
 }
 
 bool somebody_queues(const LOCKTAG &gate) {

@@ -16,11 +16,11 @@ void watch_commits();
 // When this transaction commits, the head of the lease's queue and its watchers look again.
 void wake_at_commit(const LOCKTAG &gate);
 
-// When it commits, who holds this lock looks again.
-void wake_holder_at_commit(const LOCKTAG &tag);
+// When it commits, the keeper that holds this lock looks again.
+void wake_keeper_at_commit(const LOCKTAG &tag);
 
 // At once.
-void wake_holder_now(const LOCKTAG &tag);
+void wake_keeper_now(const LOCKTAG &tag);
 
 // Whether another session waits its turn for the lease.
 bool somebody_queues(const LOCKTAG &gate);

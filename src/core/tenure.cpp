@@ -33,9 +33,10 @@ Standing standing_at(const Row *row, const Claim &claim, Usec now) noexcept {
                                                                                : Standing::not_held;
     if (*row->owner != claim.owner)
         return Standing::held_by_other;
-    if (!is_last_tenure_of(*row, claim))
-        return Standing::other_tenure;
-    return claim.entitled ? Standing::holder : Standing::other_role;
+    // First: who has no part in the role learns nothing about tokens.
+    if (!claim.entitled)
+        return Standing::other_role;
+    return is_last_tenure_of(*row, claim) ? Standing::holder : Standing::other_tenure;
 }
 
 std::optional<Usec> instant_after(Usec now, Usec length) noexcept {

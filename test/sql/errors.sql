@@ -195,7 +195,7 @@ DROP RULE interfere ON dist_lock;
 SELECT lease_try('at last', 'a', '1 h');
 
 -- A trigger on the insert that takes the same lease, for another.
-CREATE FUNCTION recurse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM lease_try(NEW.name, 'inner', '1 h'); RETURN NEW; END $$;
+CREATE FUNCTION recurse() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN PERFORM lease_try(NEW.name, 'inner', '1 h'); RETURN NEW; END $$;
 CREATE TRIGGER recurse BEFORE INSERT ON dist_lock FOR EACH ROW WHEN (NEW.owner = 'outer') EXECUTE FUNCTION recurse();
 SELECT outcome('SELECT lease_try(''recursive'', ''outer'', ''1 h'')');
 SELECT owner, lease_token('recursive', 'outer') FROM dist_lock WHERE name = 'recursive';

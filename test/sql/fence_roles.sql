@@ -49,7 +49,9 @@ EXCEPTION WHEN SQLSTATE 'LEASE' THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     RAISE WARNING '% %', regexp_replace(SQLERRM, '\d{10,}', 'T'), detail;
 END $$;
+\set VERBOSITY terse
 SELECT lease_release('job', 'a');
+\set VERBOSITY default
 RESET ROLE;
 -- Stolen, it does not hold anybody up either: no lock is kept.
 BEGIN;

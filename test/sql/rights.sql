@@ -36,8 +36,10 @@ SELECT md5(d::text) AS old_md5, ctid AS old_ctid FROM dist_lock d WHERE name = '
 SET ROLE regress_lease_two;
 SELECT lease_try('job', 'a', '1 h'), lease_renew('job', 'a', '1 h'), lease_renew('job', 'a', '1 h', :token), lease_token('job', 'a'),
        lease_renew_all(ARRAY['job'], 'a', '1 h'), lease_try_any(ARRAY['job'], 'a', '1 h');
+\set VERBOSITY terse
 SELECT lease_release('job', 'a');
 SELECT lease_release('job', 'a', token => :token);
+\set VERBOSITY default
 SET ROLE regress_lease_outsider;
 SELECT lease_try('job', 'a', '1 h'), lease_renew('job', 'a', '1 h'), lease_token('job', 'a');
 RESET ROLE;
@@ -93,7 +95,7 @@ DROP FUNCTION refuse();
 
 -- A trigger on the insert runs as the owner of the table, and may not get out.
 CREATE TABLE inserted (who name, allowed boolean);
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     BEGIN
         SET ROLE regress_lease_two;
@@ -143,7 +145,9 @@ RESET ROLE;
 ALTER ROLE regress_lease_login RENAME TO regress_lease_renamed;
 SET ROLE regress_lease_renamed;
 SELECT lease_renew('renamed', 'a', '1 h'), lease_try('renamed', 'a', '1 h'), lease_try('renamed', 'b', '1 h'), lease_token('renamed', 'a');
+\set VERBOSITY terse
 SELECT lease_release('renamed', 'a');
+\set VERBOSITY default
 RESET ROLE;
 DROP ROLE regress_lease_renamed;
 SET ROLE regress_lease_one;

@@ -81,7 +81,11 @@ sub prepared
 	my $name = "prepared $how $restart";
 	my $token = take($name, 'a');
 	sql("BEGIN; SELECT lease_fence('$name', $token); CREATE TABLE IF NOT EXISTS written (v int); INSERT INTO written VALUES (1); PREPARE TRANSACTION 'p'");
-	$node->restart($restart) if $restart;
+	if ($restart)
+	{
+		$node->stop($restart);
+		$node->start;
+	}
 	is(sql("SELECT lease_renew('$name', 'a', '1 h'), lease_token('$name', 'a')"), "t|$token", "$name: renewals go on");
 	is(sql("SELECT kind, pid IS NULL FROM lease_waiters WHERE name = '$name'"), 'fence|t', "$name: lease_waiters shows it");
 	expire($name);

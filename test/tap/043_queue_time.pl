@@ -101,6 +101,17 @@ for my $place ('head', 'deep in the queue')
 	$waiter->quit;
 }
 
+# Nor a wait that has no bound.
+{
+	my $waiter = Lease::Session->connect($node, lock_timeout => '50ms');
+	acquire($waiter, 'row lock', 'me');
+	sleep 0.3;
+	ok(!$waiter->done, 'without a bound, lock_timeout does not count');
+	$keepers[1]->must('COMMIT');
+	like($waiter->got, qr/^\d+$/, 'and the lease comes as soon as its row is free');
+	$waiter->quit;
+}
+
 # The owner whose row is busy gets its token as soon as that ends, past the queue.
 {
 	my ($queuing, $owner) = map { Lease::Session->connect($node) } 1 .. 2;

@@ -10,7 +10,7 @@ use Lease::Queue;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Lease::Node::make('stopping', streaming => 1, max_connections => 40, hot_standby => 'on');
+my $node = Lease::Node::make('stopping', streaming => 1, max_connections => 40, hot_standby => 'on', restart_after_crash => 'on');
 my $look = Lease::Session->connect($node);
 my $token;
 

@@ -90,6 +90,8 @@ $look->must(q{CREATE TABLE t (i int)});
 		is($s[0]->answer->{transaction}, 'T', "$level: the block goes on");
 		is($s[0]->query('SELECT pg_current_xact_id_if_assigned()'), '', "$level: no transaction ID");
 		nothing_left($look, $level);
+		is( $look->must(q{SELECT lease_release('held', 'x'), lease_try('held', 'y', '1 h'), lease_release('held', 'y'), lease_try('held', 'x', '1 h')}),
+			't|t|t|t', "$level: it keeps nobody from the lease while its block is open");
 		# Deep in the queue.
 		acquire($s[1], 'held', 'b');
 		queued($look, 1);

@@ -48,9 +48,9 @@ struct Reference {
             return Standing::not_held;
         if (!same_owner)
             return Standing::held_by_other;
-        if (!same_token)
-            return Standing::other_tenure;
-        return asking.entitled ? Standing::holder : Standing::other_role;
+        if (!asking.entitled)
+            return Standing::other_role;
+        return same_token ? Standing::holder : Standing::other_tenure;
     }
 
     void prolong(Usec ttl, Usec now) {

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(of_a_live_tenure) {
         BOOST_TEST(standing(row, {"bob", 70}, at) == Standing::held_by_other);
         BOOST_TEST(standing(row, {"alice", no_token, false}, at) == Standing::other_role);
         BOOST_TEST(standing(row, {"alice", 70, false}, at) == Standing::other_role);
-        BOOST_TEST(standing(row, {"alice", 69, false}, at) == Standing::other_tenure);
+        BOOST_TEST(standing(row, {"alice", 69, false}, at) == Standing::other_role);
         BOOST_TEST(standing(row, {"bob", no_token, false}, at) == Standing::held_by_other);
     }
 }
