@@ -16,10 +16,10 @@ my $look = Lease::Session->connect($node);
 my $holder = Lease::Session->connect($node);
 my @waiters = map { Lease::Session->connect($node) } 1 .. 20;
 
-# Twenty queue up one after the other; each holds 10 ms and releases. (More
+# Twenty queue up one after the other; each holds it a while and releases. (More
 # slowly than in service: the queue is looked at after each.)
 {
-	my $hold = $Lease::Queue::long ? 0.010 : 0.001;
+	my $hold = $Lease::Queue::long ? 0.010 : 0;
 	my $wrong = 0;
 	for my $round (1 .. 50)
 	{
@@ -39,7 +39,7 @@ my @waiters = map { Lease::Session->connect($node) } 1 .. 20;
 			{
 				push @came, $i;
 				$token{$i} = $waiters[$i]->got;
-				sleep $hold;
+				sleep $hold if $hold;
 				$waiters[$i]->must(qq{SELECT lease_release('order', 'w$i')});
 			}
 		}
@@ -109,7 +109,7 @@ my @waiters = map { Lease::Session->connect($node) } 1 .. 20;
 
 # A thousand waits that time out leave nothing that a later one would wait for.
 {
-	my $rounds = 50;
+	my $rounds = 50;    # of 20 sessions
 	$holder->must(q{SELECT lease_try('thousand', 'holder', '1 h')});
 	my $granted = 0;
 	my %round = map { $_ => 1 } 0 .. $#waiters;
@@ -139,7 +139,7 @@ my @waiters = map { Lease::Session->connect($node) } 1 .. 20;
 # never before who does.
 {
 	my $thief = Lease::Node::pgbench_start($node, '-c 2 -M prepared', q{SELECT lease_try('full', 'thief', '2 ms');});
-	my ($wrong, $rounds) = (0, 20);
+	my ($wrong, $rounds) = (0, $Lease::Queue::long ? 100 : 10);
 	for (1 .. $rounds)
 	{
 		acquire($holder, 'full', 'holder', '1 h');

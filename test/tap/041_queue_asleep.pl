@@ -54,7 +54,7 @@ sub on_cpu
 SKIP:
 {
 	skip 'no /proc to read CPU time from', 1 unless -r "/proc/$$/schedstat";
-	my $seconds = $Lease::Queue::long ? 10 : 3;
+	my $seconds = $Lease::Queue::long ? 10 : 2;
 	sleep 1;
 	my $before = on_cpu();
 	sleep $seconds;

@@ -107,6 +107,40 @@ $look->must(q{CREATE TABLE t (i int)});
 	nothing_left($look, 'after time ran out');
 }
 
+# Deep in the queue, then its head, with a `wait`, in a block: what it held on its
+# way is given back, and no more than the gate of what it got is kept.
+{
+	my $mine = "SELECT coalesce(string_agg((l.objsubid - 27649)::text, ' '), '') FROM pg_locks l WHERE pid = $s[0]{pid} AND $Lease::Queue::ours";
+	$look->must(q{SELECT lease_try('moves up', 'x', '1 h')});
+	for my $wait ('500 ms', '1 min')
+	{
+		acquire($s[1], 'moves up', 'b');
+		queued($look, 1);
+		$s[0]->must('BEGIN');
+		acquire($s[0], 'moves up', 'a', '1 h', $wait);
+		queued($look, 2);
+		$look->must("SELECT pg_cancel_backend($s[1]{pid})");
+		is($s[1]->got, '57014', "moves up, wait $wait: the one before it leaves");
+		$look->must(q{SELECT lease_release('moves up', 'x')}) if $wait eq '1 min';
+		like($s[0]->got, $wait eq '1 min' ? qr/^\d+$/ : qr/^$/, "moves up, wait $wait: the answer");
+		is_deeply($s[0]->answer->{notices}, [], "moves up, wait $wait: no warning");
+		is($look->must($mine), $wait eq '1 min' ? '0' : '', "moves up, wait $wait: its place is given back");
+		$s[0]->must('COMMIT');
+		is_deeply($s[0]->answer->{notices}, [], "moves up, wait $wait: no warning at commit");
+	}
+	$look->must(q{SELECT lease_release('moves up', 'a'), lease_try('moves up', 'x', '300 ms')});
+	$s[2]->must(q{BEGIN; SELECT lease_fence('moves up', (SELECT token FROM dist_lock WHERE name = 'moves up'))});
+	$s[0]->must('BEGIN');
+	acquire($s[0], 'moves up', 'a', '1 h', '1 min');
+	ok(eventually($look, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $s[0]{pid}"), 'moves up: behind a fence');
+	$s[2]->must('COMMIT');
+	like($s[0]->got, qr/^\d+$/, 'moves up: the fence ends');
+	is_deeply($s[0]->answer->{notices}, [], 'moves up: no warning after a fence');
+	is($look->must($mine), '0', 'moves up: the gate is kept');
+	$s[0]->must('ROLLBACK');
+	nothing_left($look, 'moves up');
+}
+
 # ROLLBACK TO gives a grant to the next one, though its transaction goes on.
 {
 	$look->must(q{DELETE FROM dist_lock});

@@ -30,11 +30,13 @@ sub eventually
 {
 	my ($session, $sql, $seconds) = @_;
 	my $until = time + ($seconds // $Lease::Session::patience);
+	my $pause = 0.0005;
 
 	while ($session->must($sql) ne 't')
 	{
 		return 0 if time > $until;
-		sleep 0.01;
+		sleep $pause;
+		$pause *= 1.5 if $pause < 0.02;
 	}
 	return 1;
 }
