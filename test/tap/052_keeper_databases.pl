@@ -87,9 +87,10 @@ log_is_quiet($node, $log, 'databases come and go', qr/terminating connection due
 		sleep 0.003 * $round if $round % 3;
 	}
 	$kill->must(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'lease keeper'}) for 1 .. 5;
+	sleep 1;
 	my $keeper = keeper($sessions[0]);
 	$kill->must("SELECT pg_cancel_backend($keeper)");
-	sleep 1.5;
+	sleep 0.7;
 	is($sessions[0]->must(q{SELECT count(*) FROM leases WHERE state = 'held' AND grants = 1}), 20, 'terminated fifteen times: all are kept');
 	is(keeper($sessions[0]), $keeper, 'cancelled, it stays');
 
@@ -153,9 +154,9 @@ $log = new_log($node);
 	  if $root->must('SHOW server_version_num') >= 170000;
 	$session //= Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', statement_timeout => 0,
 		idle_session_timeout => 0, search_path => 'public', role => 'none', default_transaction_isolation => 'read committed', log_statement => 'none');
-	attached($session, '1500 ms', 'a');
+	attached($session, '1200 ms', 'a');
 	my $keeper = keeper($session);
-	sleep 1.8;
+	sleep 1.4;
 	isnt(held($session, 'a'), '', 'settings of the database do not reach the keeper');
 	is(keeper($session), $keeper, 'nor end it');
 	log_is_quiet($node, $log, 'settings of the database');
@@ -165,16 +166,16 @@ $log = new_log($node);
 	is($root->must(q{SELECT count(*) FROM pg_locks WHERE pid = } . $keeper . q{ AND relation > 16384}), '0', 'the keeper does not hold what is dropped');
 	ok(gone($session, 5), 'the extension is dropped: its keeper goes');
 	$session->must('CREATE EXTENSION lease');
-	attached($session, '1500 ms', 'again');
+	attached($session, '1200 ms', 'again');
 	my $other = Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', search_path => 'public', role => 'none', idle_session_timeout => 0, statement_timeout => 0);
-	attached($other, '1500 ms', 'of another');
+	attached($other, '1200 ms', 'of another');
 	for my $round (1 .. 10)
 	{
 		$session->must('DROP EXTENSION lease; CREATE EXTENSION lease');
-		attached($session, '1500 ms', 'again');
-		attached($other, '1500 ms', 'of another');
+		attached($session, '1200 ms', 'again');
+		attached($other, '1200 ms', 'of another');
 	}
-	sleep 1.8;
+	sleep 1.4;
 	is(join(' ', map { held($session, $_) ne '' } 'again', 'of another'), '1 1', 'dropped and made again: the next leases are kept, in the same session and in another');
 	is(scalar(keepers($session)), 1, 'by one keeper') if eventually($session, "SELECT count(*) <= 1 FROM $Lease::Keeper::keepers", 5);
 	$other->quit;
@@ -191,7 +192,7 @@ $log = new_log($node);
 
 	# ALTER EXTENSION and other DDL beside it
 	$session->must('CREATE EXTENSION lease');
-	attached($session, '1500 ms', 'altered');
+	attached($session, '1200 ms', 'altered');
 	$session->must('CREATE SCHEMA elsewhere');
 	is($session->query('ALTER EXTENSION lease SET SCHEMA elsewhere'), '0A000', 'ALTER EXTENSION SET SCHEMA is refused');
 	my $from = new_log($node);
