@@ -241,6 +241,12 @@ ok(eventually($look, q{SELECT lease_token('prepared', 'me') IS NULL}, 5), 'commi
 is($one->must(q{SELECT bool_and(lease_detach(name, 'me')) FROM dist_lock WHERE owner IS NOT NULL AND expiry > clock_timestamp() AND session_pid = pg_backend_pid() AND name NOT IN ('endless')}),
 	't', 'all are detached by their session') or diag($look->must('SELECT * FROM dist_lock'));
 $look->must(q{SELECT lease_detach('kept', 'me'); SELECT lease_break('endless')});
+$one->must(q{SELECT lease_try('open', 'me', '1500 ms')});
+$one->must(q{BEGIN; SELECT lease_renew('open', 'me', '1 h'), lease_attach('open', 'me')});
+$keeper = keeper($look);
+sleep 2.6;
+is(keeper($look), $keeper, 'while somebody is about to bind one, it stays');
+$one->must(q{ROLLBACK});
 my $start = time;
 ok(gone($look, 10), 'the keeper goes');
 cmp_ok(time - $start, '<', 4.2, 'two seconds after the last lease was detached, and a pause');
