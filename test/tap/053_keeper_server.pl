@@ -182,5 +182,11 @@ $look = Lease::Session->connect($node);
 	log_is_quiet($node, $log, 'with keepers of the server', qr/administrator command|exited with exit code 1/);
 }
 
+# A list that is none.
+$log = new_log($node);
+$node->append_conf('postgresql.conf', q{lease.keeper_databases = '"postgres'});
+is($node->start(fail_ok => 1), 0, 'a list without its end: the server does not start');
+like(slurp_file($node->logfile, $log), qr/invalid list of databases in "lease.keeper_databases"/, 'and says why');
+
 Lease::Node::unhurt($node);
 done_testing();
