@@ -43,7 +43,7 @@ bool has_role(const Row &row) {
 
 // A ttl made by hand may lead nowhere.
 bool can_be_renewed(const Row &row, Usec now) {
-    return *row.ttl > 0 && instant_after(now, *row.ttl) && has_role(row);
+    return instant_after(now, *row.ttl) && has_role(row);
 }
 
 struct Wanted {

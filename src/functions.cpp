@@ -205,6 +205,8 @@ Datum lease_attach(PG_FUNCTION_ARGS) {
     const Claim claim{text_argument(fcinfo, 1, "owner"), std::nullopt, true};
 
     Table table = open_for_writing(fcinfo, "lease_attach()");
+    // Without it no keeper would find what is bound.
+    index_close(open_session_index(table), AccessShareLock);
     const bool attached = attach_lease(table, fcinfo->flinfo->fn_oid, name, claim);
     close_table(table);
     PG_RETURN_BOOL(attached);

@@ -182,7 +182,8 @@ bool database_goes() {
 // (At a shutdown nobody starts it.)
 void end_on_request(Keeper &keeper) {
     QueryCancelPending = false;
-    if (take_office(keeper)) {
+    const bool in_office = OidIsValid(keeper.table);
+    if (in_office || (!keeper.stays && take_office(keeper))) { // or was about to be
         StartTransactionCommand();
         resign(keeper.table);
         if (!database_goes())

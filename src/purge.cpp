@@ -12,9 +12,9 @@ namespace {
 constexpr int batch_size = 500;
 
 struct Batch {
-    int count;
+    int count = 0;
     Row newest; // of them: the one with the largest token
-    Datum names[batch_size];
+    Datum names[batch_size] = {};
 };
 
 std::int64_t delete_batch(Table &table, Batch &batch) {
@@ -62,7 +62,7 @@ std::int64_t purge_leases(Table &table, Usec idle) {
     const MemoryContext caller = CurrentMemoryContext;
     const MemoryContext per_batch =
         AllocSetContextCreate(caller, "purge of leases", ALLOCSET_DEFAULT_SIZES);
-    Batch batch = {};
+    Batch batch;
     std::int64_t deleted = 0;
     const TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
     MemoryContextSwitchTo(per_batch); // the scan outlives it

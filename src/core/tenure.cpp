@@ -120,7 +120,7 @@ Row unbound(const Row &row) noexcept {
 }
 
 std::optional<Usec> next_care(const Row &row) noexcept {
-    if (!row.expiry || !row.ttl || *row.expiry >= timestamp_end)
+    if (!row.expiry || !row.ttl || *row.ttl <= 0 || *row.expiry >= timestamp_end)
         return std::nullopt;
     return *row.expiry - (*row.ttl - *row.ttl / 3);
 }

@@ -95,7 +95,8 @@ enum class Care : std::uint8_t {
 };
 Care care_for(const Row &row, bool session_lives, Usec now) noexcept;
 
-// When a held row wants care again, if its session lives; nothing: never.
+// When a held row wants care again, if its session lives; nothing: never (its ttl or expiry was
+// made by hand).
 std::optional<Usec> next_care(const Row &row) noexcept;
 
 // When others may take a lease that is released at `now` and was to be kept

@@ -17,20 +17,20 @@ my $log = new_log($node);
 sub column { return $look->must("SELECT $_[1] FROM dist_lock WHERE name = '$_[0]'") }
 
 # Many lives at once, then a few ttls of waiting.
-attached($one, '1200 ms', 'kept', 'detached', 'released', 'rolled back to', 'moved', 'extended');
+attached($one, '1 s', 'kept', 'detached', 'released', 'rolled back to', 'moved', 'extended');
 attached($one, '1 h', 'shortened by renew', 'shortened by try', 'shortened by renew_all', 'shortened by acquire');
-attached($one, '1200 ms', 'made longer');
+attached($one, '1 s', 'made longer');
 my %token = map { $_ => held($look, $_) } 'kept', 'moved', 'made longer', 'shortened by renew';
-$one->must(q{SELECT lease_try('not attached', 'me', '1200 ms')});
-$one->must(q{BEGIN; SELECT lease_try('attach rolled back', 'me', '1200 ms'); COMMIT;
+$one->must(q{SELECT lease_try('not attached', 'me', '1 s')});
+$one->must(q{BEGIN; SELECT lease_try('attach rolled back', 'me', '1 s'); COMMIT;
 	BEGIN; SELECT lease_attach('attach rolled back', 'me'); ROLLBACK});
 $one->must(q{BEGIN; SELECT lease_try('grant rolled back', 'me', '1 h'), lease_attach('grant rolled back', 'me'); ROLLBACK});
-$one->must(q{BEGIN; SELECT lease_try('attach rolled back to', 'me', '1200 ms');
+$one->must(q{BEGIN; SELECT lease_try('attach rolled back to', 'me', '1 s');
 	SAVEPOINT s; SELECT lease_attach('attach rolled back to', 'me'); ROLLBACK TO s; COMMIT});
 $one->must(q{BEGIN; SAVEPOINT s; SELECT lease_detach('rolled back to', 'me'); ROLLBACK TO s; COMMIT});
 is($one->must(q{SELECT lease_detach('detached', 'me'), lease_release('released', 'me')}), 't|t', 'detached, released');
 is($two->must(q{SELECT lease_attach('moved', 'me')}), 't', 'a second session of the owner attaches it');
-is($two->must(q{SELECT 1/lease_try('extended', 'me', '1300 ms')::int, lease_detach('extended', 'me')}),
+is($two->must(q{SELECT 1/lease_try('extended', 'me', '1100 ms')::int, lease_detach('extended', 'me')}),
 	'1|f', 'a second session extends one and cannot detach it');
 is($look->must(q{SELECT lease_renew('shortened by renew', 'me', '1 s'), lease_try('shortened by try', 'me', '1 s'),
 		lease_renew_all('{shortened by renew_all}', 'me', '1 s')}),
@@ -45,7 +45,7 @@ is($look->must(qq{SELECT backend_type, datname, usename IS NULL OR usename <> ''
 	'lease keeper|postgres|t', 'the keeper is shown by its type and database');
 my $longer = column('made longer', 'renewed_at');
 my $grants = $look->must('SELECT sum(grants) FROM dist_lock');
-sleep 3;
+sleep 2.2;
 is(join(' ', map { held($look, $_) } sort keys %token), join(' ', map { $token{$_} } sort keys %token),
 	'kept, under the same tokens, for several ttls');
 for my $name ('extended', 'rolled back to', 'shortened by try', 'shortened by renew_all', 'shortened by acquire')
@@ -56,11 +56,11 @@ for my $name ('detached', 'released', 'not attached', 'attach rolled back', 'att
 {
 	is(held($look, $name), '', "$name: not kept");
 }
-is(column('extended', 'ttl'), '00:00:01.3', 'renewed by the ttl that the other session gave');
+is(column('extended', 'ttl'), '00:00:01.1', 'renewed by the ttl that the other session gave');
 is(column('shortened by renew', q{ttl, expiry - clock_timestamp() <= '1 s'}), '00:00:01|t',
 	'a shorter ttl is followed');
 is(column('made longer', 'renewed_at'), $longer, 'after a longer one it is left alone for long');
-is(column('kept', q{renewed_at - acquired_at > '1.5 s' AND min_margin BETWEEN '200 ms' AND '1 s'}), 't',
+is(column('kept', q{renewed_at - acquired_at > '1.1 s' AND min_margin BETWEEN '100 ms' AND '800 ms'}), 't',
 	'renewed with a margin, which is shown');
 is($look->must('SELECT sum(grants) FROM dist_lock'), $grants, 'nothing was granted anew');
 is(keeper($look), $keeper, 'one keeper for all');
@@ -69,7 +69,7 @@ log_is_quiet($node, $log, 'life');
 # Nothing of it while it sleeps: neither snapshot nor xid nor any lock but its office.
 {
 	my ($seen, @bad) = (0);
-	for (1 .. 200)
+	for (1 .. 100)
 	{
 		my ($state, $xmin, $xid, $locks) = split /\|/, $look->must(qq{
 			SELECT a.state, a.backend_xmin IS NULL, a.backend_xid IS NULL,
@@ -89,7 +89,7 @@ is($look->must(q{SELECT lease_release(name, 'me') FROM dist_lock WHERE owner IS 
 	'', 'all but one released');
 
 # Released at full speed, and in the middle of renewals: what was released is not touched.
-for my $how ([ 1000, 0 ], [ 150, 0.012 ])
+for my $how ([ 1000, 0 ], [ 100, 0.012 ])
 {
 	my ($rounds, $pause) = @$how;
 	my $answer = $busy->send(qq{
@@ -98,6 +98,7 @@ for my $how ([ 1000, 0 ], [ 150, 0.012 ])
 			place tid;
 			touched int := 0;
 			late int := 0;
+			released bool;
 		BEGIN
 			FOR i IN 1 .. $rounds LOOP
 				WHILE NOT lease_try('rounds', 'me', '30 ms') LOOP
@@ -109,14 +110,14 @@ for my $how ([ 1000, 0 ], [ 150, 0.012 ])
 				END IF;
 				COMMIT;
 				PERFORM pg_sleep(random() * $pause);
-				IF NOT lease_release('rounds', 'me') THEN
-					late := late + 1;
-				END IF;
+				-- A round that came too late has a row that expired: the keeper unbinds that.
+				released := lease_release('rounds', 'me');
+				late := late + (NOT released)::int;
 				COMMIT;
 				SELECT ctid INTO place FROM dist_lock WHERE name = 'rounds';
 				COMMIT;
 				PERFORM pg_sleep($pause / 4);
-				IF EXISTS (SELECT FROM dist_lock WHERE name = 'rounds' AND (session_pid IS NOT NULL OR ctid <> place AND owner IS NOT NULL)) THEN
+				IF released AND EXISTS (SELECT FROM dist_lock WHERE name = 'rounds' AND (session_pid IS NOT NULL OR ctid <> place AND owner IS NOT NULL)) THEN
 					touched := touched + 1;
 				END IF;
 				COMMIT;
@@ -241,6 +242,12 @@ ok(eventually($look, q{SELECT lease_token('prepared', 'me') IS NULL}, 5), 'commi
 is($one->must(q{SELECT bool_and(lease_detach(name, 'me')) FROM dist_lock WHERE owner IS NOT NULL AND expiry > clock_timestamp() AND session_pid = pg_backend_pid() AND name NOT IN ('endless')}),
 	't', 'all are detached by their session') or diag($look->must('SELECT * FROM dist_lock'));
 $look->must(q{SELECT lease_detach('kept', 'me'); SELECT lease_break('endless')});
+$one->must(q{SELECT lease_try('open', 'me', '1500 ms')});
+$one->must(q{BEGIN; SELECT lease_renew('open', 'me', '1 h'), lease_attach('open', 'me')});
+$keeper = keeper($look);
+sleep 2.6;
+is(keeper($look), $keeper, 'while somebody is about to bind one, it stays');
+$one->must(q{ROLLBACK});
 my $start = time;
 ok(gone($look, 10), 'the keeper goes');
 cmp_ok(time - $start, '<', 4.2, 'two seconds after the last lease was detached, and a pause');

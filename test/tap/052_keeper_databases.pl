@@ -9,7 +9,7 @@ use Lease::Keeper;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Lease::Node::make('databases', max_worker_processes => 8, max_prepared_transactions => 2);
+my $node = Lease::Node::make('databases', max_worker_processes => 6, max_prepared_transactions => 2);
 my $root = Lease::Session->connect($node);
 my $log = new_log($node);
 
@@ -24,32 +24,28 @@ $root->must('CREATE DATABASE seed');
 
 sub make_databases { $root->must("CREATE DATABASE $_ TEMPLATE seed") for @_; return; }
 
-sub statement_ok
+# Right after the last attached session left; all wait for others to go, five seconds.
+make_databases('dropped', 'copied', 'detached', 'two_a', 'two_b');
 {
-	my ($sql, $test, $most) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $answer = $root->send($sql)->answer;
-	is($answer->{message}, '', $test);
-	cmp_ok($answer->{seconds}, '<', $most, sprintf "$test: in %.1f s", $answer->{seconds}) if $most;
-	return;
-}
-
-# Right after the last attached session left; both wait for others to go, five seconds.
-make_databases('dropped', 'copied', 'two_a', 'two_b');
-{
-	my ($one, $two) = (to('dropped'), to('copied'));
-	attached($_, '1 h', 'a', 'b') for $one, $two;
-	$_->quit for $one, $two;
-	statement_ok('DROP DATABASE dropped', 'DROP DATABASE after the last attached session', 4);
-	statement_ok('CREATE DATABASE copy TEMPLATE copied', 'CREATE DATABASE TEMPLATE likewise', 4);
+	my @sessions = map { to($_) } 'dropped', 'copied', 'detached';
+	attached($_, '1 h', 'a', 'b') for @sessions;
+	$sessions[2]->must(q{SELECT lease_detach('a', 'me'), lease_detach('b', 'me')});
+	$_->quit for @sessions;
+	my %statement = (
+		'DROP DATABASE after the last attached session' => 'DROP DATABASE dropped',
+		'CREATE DATABASE TEMPLATE likewise' => 'CREATE DATABASE copy TEMPLATE copied',
+		'DROP DATABASE after one that had detached' => 'DROP DATABASE detached');
+	my %running = map { $_ => Lease::Session->connect($node)->send($statement{$_}) } keys %statement;
+	for my $test (sort keys %running)
+	{
+		my $answer = $running{$test}->answer;
+		is($answer->{message}, '', $test);
+		cmp_ok($answer->{seconds}, '<', 4.5, sprintf '%s: in %.1f s', $test, $answer->{seconds});
+		$running{$test}->quit;
+	}
 	my $copy = to('copy');
 	is($copy->must(q{SELECT lease_try('a', 'other', '1 h'), lease_try('b', 'other', '1 h')}), 't|t', 'with the leases released');
 	$copy->quit;
-	$one = to('copied');
-	attached($one, '1 h', 'a');
-	$one->must(q{SELECT lease_detach('a', 'me')});
-	$one->quit;
-	statement_ok('DROP DATABASE copied', 'DROP DATABASE after one that had detached', 4);
 }
 
 # Two databases, each with its own keeper, the same names and a short ttl
@@ -63,8 +59,9 @@ make_databases('dropped', 'copied', 'two_a', 'two_b');
 	sleep 0.1;
 	isnt(held($sessions[1], 'same'), '', 'and releases its own');
 	# Told to go, with no successor in a database that goes.
-	statement_ok('DROP DATABASE two_b WITH (FORCE)', 'DROP DATABASE WITH (FORCE) beside an attached session', 4);
-	statement_ok('DROP DATABASE two_a', 'the other', 4);
+	my $answer = $root->send('DROP DATABASE two_b WITH (FORCE)')->answer;
+	is($answer->{message}, '', 'DROP DATABASE WITH (FORCE) beside an attached session');
+	cmp_ok($answer->{seconds}, '<', 4.5, sprintf 'in %.1f s', $answer->{seconds});
 }
 log_is_quiet($node, $log, 'databases come and go', qr/terminating connection due to administrator command/);
 
@@ -87,9 +84,10 @@ log_is_quiet($node, $log, 'databases come and go', qr/terminating connection due
 		sleep 0.003 * $round if $round % 3;
 	}
 	$kill->must(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'lease keeper'}) for 1 .. 5;
+	sleep 1;
 	my $keeper = keeper($sessions[0]);
 	$kill->must("SELECT pg_cancel_backend($keeper)");
-	sleep 1.5;
+	sleep 0.7;
 	is($sessions[0]->must(q{SELECT count(*) FROM leases WHERE state = 'held' AND grants = 1}), 20, 'terminated fifteen times: all are kept');
 	is(keeper($sessions[0]), $keeper, 'cancelled, it stays');
 
@@ -113,8 +111,8 @@ log_is_quiet($node, $log, 'terminated and cancelled', qr/terminating connection 
 
 # No worker slot is free.
 {
-	make_databases(map { "full$_" } 1 .. 8);
-	my @sessions = map { to("full$_") } 1 .. 8;
+	make_databases(map { "full$_" } 1 .. 6);
+	my @sessions = map { to("full$_") } 1 .. 6;
 	my ($failed, $state, $answer);
 	for my $session (@sessions)
 	{
@@ -137,7 +135,6 @@ log_is_quiet($node, $log, 'terminated and cancelled', qr/terminating connection 
 	ok(eventually($root, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'lease keeper'}, 10), 'keepers go');
 	is($failed->must(q{SELECT lease_try('a', 'me', '1 h'), lease_attach('a', 'me')}), 't|t', 'then it can be attached');
 	$failed->quit;
-	$root->must("DROP DATABASE full$_ WITH (FORCE)") for 1 .. 8;
 }
 
 # What an administrator sets for a database
@@ -153,9 +150,9 @@ $log = new_log($node);
 	  if $root->must('SHOW server_version_num') >= 170000;
 	$session //= Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', statement_timeout => 0,
 		idle_session_timeout => 0, search_path => 'public', role => 'none', default_transaction_isolation => 'read committed', log_statement => 'none');
-	attached($session, '1500 ms', 'a');
+	attached($session, '1200 ms', 'a');
 	my $keeper = keeper($session);
-	sleep 1.8;
+	sleep 1.4;
 	isnt(held($session, 'a'), '', 'settings of the database do not reach the keeper');
 	is(keeper($session), $keeper, 'nor end it');
 	log_is_quiet($node, $log, 'settings of the database');
@@ -165,16 +162,16 @@ $log = new_log($node);
 	is($root->must(q{SELECT count(*) FROM pg_locks WHERE pid = } . $keeper . q{ AND relation > 16384}), '0', 'the keeper does not hold what is dropped');
 	ok(gone($session, 5), 'the extension is dropped: its keeper goes');
 	$session->must('CREATE EXTENSION lease');
-	attached($session, '1500 ms', 'again');
+	attached($session, '1200 ms', 'again');
 	my $other = Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', search_path => 'public', role => 'none', idle_session_timeout => 0, statement_timeout => 0);
-	attached($other, '1500 ms', 'of another');
+	attached($other, '1200 ms', 'of another');
 	for my $round (1 .. 10)
 	{
 		$session->must('DROP EXTENSION lease; CREATE EXTENSION lease');
-		attached($session, '1500 ms', 'again');
-		attached($other, '1500 ms', 'of another');
+		attached($session, '1200 ms', 'again');
+		attached($other, '1200 ms', 'of another');
 	}
-	sleep 1.8;
+	sleep 1.4;
 	is(join(' ', map { held($session, $_) ne '' } 'again', 'of another'), '1 1', 'dropped and made again: the next leases are kept, in the same session and in another');
 	is(scalar(keepers($session)), 1, 'by one keeper') if eventually($session, "SELECT count(*) <= 1 FROM $Lease::Keeper::keepers", 5);
 	$other->quit;
@@ -191,7 +188,7 @@ $log = new_log($node);
 
 	# ALTER EXTENSION and other DDL beside it
 	$session->must('CREATE EXTENSION lease');
-	attached($session, '1500 ms', 'altered');
+	attached($session, '1200 ms', 'altered');
 	$session->must('CREATE SCHEMA elsewhere');
 	is($session->query('ALTER EXTENSION lease SET SCHEMA elsewhere'), '0A000', 'ALTER EXTENSION SET SCHEMA is refused');
 	my $from = new_log($node);
@@ -218,7 +215,6 @@ $log = new_log($node);
 	cmp_ok($errors, '<', 6, "an index that is renamed does not fill the log ($errors errors)");
 	$_->quit for $session, $locker;
 }
-statement_ok('DROP DATABASE settings', 'and DROP DATABASE at the end', 4);
 
 # A superuser's table in a database that is locked for new connections
 make_databases('closed');

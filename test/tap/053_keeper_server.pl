@@ -9,7 +9,7 @@ use Lease::Keeper;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Lease::Node::make('server', streaming => 1, max_prepared_transactions => 2);
+my $node = Lease::Node::make('server', streaming => 1, max_worker_processes => 16, max_prepared_transactions => 2);
 my $look = Lease::Session->connect($node);
 $node->backup('copy');
 
@@ -159,7 +159,8 @@ $look = Lease::Session->connect($node);
 	my @keepers = keepers($other);
 	attached($look, '2 s', 'boot');
 	is(keeper($look), $boot, 'a session attaches, and the keeper is that of the server');
-	sleep 2.2;
+	$look->must(q{SELECT lease_renew('boot', 'me', '1500 ms')});
+	sleep 1.7;
 	isnt(held($look, 'boot'), '', 'it keeps leases');
 	isnt(held($other, 'a'), '', 'the other, too, of an extension that came later');
 	$other->must('DROP EXTENSION lease; CREATE EXTENSION lease');
@@ -171,14 +172,21 @@ $look = Lease::Session->connect($node);
 	# Terminated: another one steps in until the server starts it again.
 	$other->must('SELECT pg_terminate_backend(pid) FROM ' . $Lease::Keeper::keepers);
 	$look->must("SELECT pg_terminate_backend($boot)");
-	sleep 2.2;
-	isnt(held($look, 'boot'), '', 'a keeper of the server is terminated: another one steps in');
+	sleep 1.6;
+	isnt(held($look, 'boot'), '', 'a keeper of the server is terminated: another one steps in')
+	  or diag($look->must(q{SELECT name, expiry, renewed_at, session_pid, clock_timestamp() FROM dist_lock WHERE name = 'boot'}), ' ', $look->must(q{SELECT pid, datname, backend_start, state, state_change, wait_event, xact_start FROM pg_stat_activity WHERE backend_type = 'lease keeper'}));
 	$look->must(q{SELECT lease_release('boot', 'me')});
 	$_->quit for $other, $look;
 	$log = new_log($node);
 	stopped('fast', 'with keepers of the server');
 	log_is_quiet($node, $log, 'with keepers of the server', qr/administrator command|exited with exit code 1/);
 }
+
+# A list that is none.
+$log = new_log($node);
+$node->append_conf('postgresql.conf', q{lease.keeper_databases = '"postgres'});
+is($node->start(fail_ok => 1), 0, 'a list without its end: the server does not start');
+like(slurp_file($node->logfile, $log), qr/invalid list of databases in "lease.keeper_databases"/, 'and says why');
 
 Lease::Node::unhurt($node);
 done_testing();

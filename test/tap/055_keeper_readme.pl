@@ -29,7 +29,7 @@ $look->must(q{
 	END $$;
 	CREATE TABLE events (n int);
 	CREATE INDEX ON events (slow(n));
-	INSERT INTO events SELECT generate_series(1, 40)});
+	INSERT INTO events SELECT generate_series(1, 25)});
 
 sub start
 {
