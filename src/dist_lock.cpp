@@ -18,14 +18,22 @@ std::string_view name_of(const Table &table) {
     return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
+// A hint may lead to where the table's tail was cut off. Whoever does that locks the table alone
+// and says so before it lets go: the length that this process remembers is not too long. It asks
+// the file only if that one is too short, or forgotten.
+bool has_block(Relation heap, BlockNumber block) {
+    const BlockNumber known = RelationGetSmgr(heap)->smgr_cached_nblocks[MAIN_FORKNUM];
+    return (known != InvalidBlockNumber && block < known) ||
+           block < RelationGetNumberOfBlocks(heap);
+}
+
 // Follows a hint, if there is one that leads to the row.
 bool find_by_hint(Table &table, std::string_view name, Look &look) {
     const ItemPointerData *hint = hint_for(name);
     if (hint == nullptr)
         return false;
-    // Whoever cut the table's tail off need not have told us yet.
     const BlockNumber block = ItemPointerGetBlockNumber(hint);
-    if (block >= RelationGetNumberOfBlocks(table.heap))
+    if (!has_block(table.heap, block))
         return false;
 
     look.buffer = ReadBuffer(table.heap, block);
@@ -110,21 +118,24 @@ Look find(Table &table, std::string_view name) {
     Look look;
     if (find_by_hint(table, name, look))
         return look;
-    if (find_by_index(table, name, SnapshotSelf, look))
+    if (find_by_index(table, name, SnapshotSelf, look)) {
         remember_hint(name, look.tuple.t_self);
-    return look;
-}
-
-Look find_surely(Table &table, std::string_view name) {
-    Look look = find(table, name);
-    if (BufferIsValid(look.buffer))
         return look;
+    }
     // The scan may have passed the new version's index entry before it was there, and come to
     // the old version when it was dead already. What a snapshot sees cannot slip away like that.
     const Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
     find_by_index(table, name, snapshot, look);
     UnregisterSnapshot(snapshot);
     return look;
+}
+
+bool is_unchanged(const Look &look) {
+    HeapTupleData tuple = look.tuple;
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const bool unchanged = HeapTupleSatisfiesVisibility(&tuple, SnapshotSelf, look.buffer);
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+    return unchanged;
 }
 
 bool is_being_inserted(Table &table, std::string_view name) {

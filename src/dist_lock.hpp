@@ -19,12 +19,9 @@ struct Look {
     const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }
 };
 
-// Looks a lease up, takes no lock. May miss a row that another session moves in
-// this very instant: for calls whose next step finds that out.
+// Looks a lease up, takes no lock. Does not miss a row that another session moves in
+// this very instant.
 Look find(Table &table, std::string_view name);
-
-// The same, and does not miss it.
-Look find_surely(Table &table, std::string_view name);
 
 // Whether a row of this name exists that has not committed yet.
 bool is_being_inserted(Table &table, std::string_view name);
@@ -40,6 +37,9 @@ struct SeenTenure {
     bool ended = false;                // by a release or break
 };
 SeenTenure tenure_before_transaction(Table &table, std::string_view name);
+
+// Whether no other version of the row has been committed since the look.
+bool is_unchanged(const Look &look);
 
 void let_go(Look &look);
 

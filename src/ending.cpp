@@ -68,7 +68,7 @@ bool end_behind_gate(Table &table, std::string_view name, Look &look, const Ende
         if (ender.how == Ending::broken)
             name_the_fences(name, gate);
         take_lock(gate, gate_alone);
-        look = find_surely(table, name);
+        look = find(table, name);
         if (!may_end(look, ender, read_clock())) {
             give_back(gate, gate_alone);
             return false;
@@ -110,7 +110,7 @@ bool break_lease(Table &table, std::string_view name) {
     const Ender administrator{Ending::broken, nullptr, std::nullopt};
     for (;;) {
         CHECK_FOR_INTERRUPTS();
-        Look look = find_surely(table, name);
+        Look look = find(table, name);
         const bool anything = may_end(look, administrator, read_clock());
         const bool done = anything && end_behind_gate(table, name, look, administrator);
         let_go(look);

@@ -102,9 +102,9 @@ void check_snapshot(Table &table, std::string_view name, std::int64_t token) {
                                 "lease_fence() as its first statement.")));
 }
 
-// The token stands for its tenure, whoever the owner is.
-void refuse_unless_live(Table &table, std::string_view name, std::int64_t token) {
-    Look look = find_surely(table, name);
+// The token stands for its tenure, whoever the owner is. Gives the row of the live tenure.
+Look require_live(Table &table, std::string_view name, std::int64_t token) {
+    Look look = find(table, name);
     const Row *row = look.row_if_any();
     const Claim claim{row != nullptr && row->owner ? *row->owner : std::string_view(), token, true};
     const Usec now = read_clock();
@@ -119,6 +119,23 @@ void refuse_unless_live(Table &table, std::string_view name, std::int64_t token)
                                                 "current user does not have."
                                               : reason_of(answer, claim)),
                  errhint("The lease was lost: stop the work that it guards.")));
+    return look;
+}
+
+// To the end of the transaction. Who has lost the lease must not hold up those who want it, and
+// who had to wait for the gate may have lost it meanwhile: so it looks before and after.
+void take_gate_of_live(Table &table, std::string_view name, std::int64_t token) {
+    const LOCKTAG gate = gate_tag(name);
+    Look look = require_live(table, name, token);
+    const bool at_once = try_lock(gate, gate_shared);
+    const bool stands =
+        at_once && is_unchanged(look) && state_at(&look.row, read_clock()) == State::held;
+    let_go(look); // no pin over a wait
+    if (stands)
+        return;
+    if (!at_once)
+        take_lock(gate, gate_shared);
+    look = require_live(table, name, token);
     let_go(look);
 }
 
@@ -130,10 +147,7 @@ void watch_fences() {
 }
 
 void pass_fence(Table &table, std::string_view name, std::int64_t token) {
-    // Who has lost the lease must not hold up those who want it.
-    refuse_unless_live(table, name, token);
-    take_lock(gate_tag(name), gate_shared);
-    refuse_unless_live(table, name, token);
+    take_gate_of_live(table, name, token);
     check_snapshot(table, name, token);
     remember_passed(name);
 }

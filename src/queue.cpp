@@ -173,7 +173,7 @@ struct Sight {
 Sight see_briefly(Oid function, std::string_view name) {
     return look_briefly(function, [name](Table &table) {
         Sight sight = {std::nullopt, 0};
-        Look look = find_surely(table, name);
+        Look look = find(table, name);
         if (state_at(look.row_if_any(), read_clock()) == State::held)
             sight = {look.row.token, *look.row.expiry};
         let_go(look);

@@ -44,6 +44,7 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
+#include "storage/smgr.h"
 #include "storage/sinvaladt.h"
 #include "storage/proc.h"
 #include "utils/acl.h"

@@ -83,16 +83,20 @@ void wake_sleepers() {
 }
 
 void on_transaction_event(XactEvent event, void *) {
-    if (event == XACT_EVENT_PRE_COMMIT) {
+    if (event == XACT_EVENT_PRE_COMMIT)
         before_commit();
-        return;
-    }
-    if (event == XACT_EVENT_COMMIT)
-        wake_sleepers();
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) {
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
         changes = nullptr;
+    if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
         sleepers = nullptr;
-    }
+}
+
+// Who is woken finds the gate open: else it would have to sleep once more, on that lock.
+void on_locks_released(ResourceReleasePhase phase, bool, bool is_top_level, void *) {
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_top_level)
+        return;
+    wake_sleepers();
+    sleepers = nullptr;
 }
 
 void note_change(const LOCKTAG &tag, bool by_keeper) {
@@ -107,6 +111,7 @@ void note_change(const LOCKTAG &tag, bool by_keeper) {
 
 void watch_commits() {
     RegisterXactCallback(on_transaction_event, nullptr);
+    RegisterResourceReleaseCallback(on_locks_released, nullptr);
 }
 
 void wake_at_commit(const LOCKTAG &gate) {

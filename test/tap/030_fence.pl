@@ -200,6 +200,34 @@ is($breaker->got, 't', 'and succeeds when the fence ends');
 cmp_ok($breaker->answer->{seconds}, '<', 30, 'at once');
 is($renewer->query(q{SELECT lease_renew('held open', 'a', '1 h')}), 'f', 'then the lease is lost');
 
+# Whoever passes finds the tenure live for as long as the transaction lasts, however short the time
+# was between the look and the gate.
+sql(q{SELECT lease_try('passed', 'a', '1 h')});
+sql(q{CREATE TABLE outcome (passed bool)});
+my $churn = Lease::Node::pgbench_start($node, '-M prepared', q{
+SELECT lease_release('passed', 'a');
+SELECT lease_try('passed', 'a', '1 h');
+SELECT lease_renew('passed', 'a', '1 h');
+});
+Lease::Node::pgbench_ok($node, '-T 2 -c 3 -j 2', 'a passed fence stays true beside releases and new tenures', q{
+DO $$
+DECLARE mine bigint := lease_token('passed', 'a');
+BEGIN
+	BEGIN
+		PERFORM lease_fence('passed', coalesce(mine, 1));
+	EXCEPTION WHEN SQLSTATE 'LEASE' THEN
+		INSERT INTO outcome VALUES (false);
+		RETURN;
+	END;
+	IF lease_token('passed', 'a') IS DISTINCT FROM mine THEN
+		RAISE 'token % passed, % is live', mine, lease_token('passed', 'a');
+	END IF;
+	INSERT INTO outcome VALUES (true);
+END $$;
+});
+Lease::Node::pgbench_stop($churn, 'the holder changed all the time');
+is(sql('SELECT count(*) > 20 FROM outcome GROUP BY passed'), "t\nt", 'many were refused, many passed');
+
 Lease::Node::unhurt($node);
 $node->stop;
 done_testing();

@@ -125,7 +125,7 @@ for my $what (sort keys %end)
 		# Half of them by one that comes before the release.
 		$holder->send(q{SELECT lease_release('race', 'x')}) if $round % 2;
 		$look->send("SELECT pg_sleep(0.002 * random()), pg_cancel_backend($one->{pid})");
-		$holder->send(q{SELECT lease_release('race', 'x')}) unless $round % 2;
+		$holder->send(q{SELECT pg_sleep(0.003 * random()), lease_release('race', 'x')}) unless $round % 2;
 		$look->got;
 		$holder->got;
 		my $answer = $one->answer(10);

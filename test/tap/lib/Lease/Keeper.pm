@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(attached cpu_seconds eventually keeper keepers gone held log_is_quiet new_log rounds_in sleep time until_held);
+our @EXPORT = qw(attached cpu_seconds eventually keeper keepers gone held log_is_quiet new_log rounds_in sleep stop_keeper time until_held);
 
 # The session takes these leases and binds them to itself.
 sub attached
@@ -56,6 +56,24 @@ sub keeper
 		sleep 0.01;
 	}
 	die 'there is not one keeper';
+}
+
+# Stops it (SIGSTOP) while it sleeps, and gives its process ID. Stopped at work, any process of the
+# server may have a lock in shared memory in its hands, for which all others would wait.
+sub stop_keeper
+{
+	my ($look) = @_;
+	for (1 .. 100)
+	{
+		my $pid = keeper($look);
+		kill STOP => $pid;
+		$look->send("SELECT wait_event IN ('LeaseKeeper', 'Extension') FROM $keepers");
+		return $pid if $look->done(1) && $look->got eq 't';
+		kill CONT => $pid;
+		$look->answer;
+		sleep 0.005;
+	}
+	die 'the keeper never sleeps';
 }
 
 # Whether the last one goes in time.
