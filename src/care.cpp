@@ -170,19 +170,26 @@ Outcome try_batch(const Plan &plan, const Due *due, int count) {
     return outcome;
 }
 
-// Whether the round is to be followed by another one soon: what was renewed has a new time, what
-// was busy may be free then. A row that fails is left for later, so that it does not fill the log.
-bool care_for_all(const Plan &plan, const Due *due, int count) {
-    bool again = false;
-    for (int from = 0; from < count && !ShutdownRequestPending; from += batch_size) {
-        const int size = Min(batch_size, count - from);
-        const Outcome outcome = try_batch(plan, due + from, size);
-        again |= outcome != Outcome::failed;
-        if (outcome == Outcome::failed && size > 1)
-            for (int i = from; i < from + size && !ShutdownRequestPending; i++)
-                again |= try_batch(plan, due + i, 1) != Outcome::failed;
+// The round is followed by another one soon: what was renewed has a new time, what was busy may be
+// free then. But what fails alone does not bring that about.
+void note_outcome(Round &round, Outcome outcome) {
+    if (outcome == Outcome::failed)
+        round.row_failed = true;
+    else
+        round.next = Min(round.next, read_clock() + pause_for_busy);
+}
+
+void care_for_all(Plan &plan) {
+    for (int from = 0; from < plan.count && !ShutdownRequestPending; from += batch_size) {
+        const int size = Min(batch_size, plan.count - from);
+        const Outcome outcome = try_batch(plan, plan.due + from, size);
+        if (outcome != Outcome::failed || size == 1) {
+            note_outcome(plan.round, outcome);
+            continue;
+        }
+        for (int i = from; i < from + size && !ShutdownRequestPending; i++)
+            note_outcome(plan.round, try_batch(plan, plan.due + i, 1));
     }
-    return again;
 }
 
 Plan plan_round(Oid relation, Oid function) {
@@ -201,7 +208,7 @@ Plan plan_round(Oid relation, Oid function) {
         for_each_bound(table, plan_row, &plan);
         end_visit(table);
     } else {
-        plan.round = {true, plan.now + pause_for_busy};
+        plan.round = {true, plan.now + pause_for_busy, false};
     }
     CommitTransactionCommand();
     MemoryContextSwitchTo(context);
@@ -224,8 +231,7 @@ bool anything_bound(Oid relation, Oid function) {
 
 Round care_round(Oid relation, Oid function) {
     Plan plan = plan_round(relation, function);
-    if (care_for_all(plan, plan.due, plan.count))
-        plan.round.next = Min(plan.round.next, read_clock() + pause_for_busy);
+    care_for_all(plan);
     return plan.round;
 }
 
