@@ -16,6 +16,8 @@
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
+#   make dist                 the archive for PGXN, of what is committed: build/lease-VERSION.zip
+#   make freeze               takes down the checksums of released scripts (see CONTRIBUTING.md)
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
@@ -32,11 +34,20 @@ BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
 
-ifneq ($(filter-out $(BY_HARNESS),$(or $(MAKECMDGOALS),all)),)
+DIST := lease-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' $(TOP)/META.json)
+.PHONY: dist freeze
+dist:
+	@git -C $(TOP) diff --quiet HEAD || echo "What is not committed is not in it." >&2
+	mkdir -p $(TOP)/build
+	git -C $(TOP) archive --format=zip --prefix=$(DIST)/ --output=build/$(DIST).zip HEAD
+freeze:
+	cd $(TOP) && sha256sum sql/*.sql >sql/released.sha256
+
+ifneq ($(filter-out $(BY_HARNESS) dist freeze,$(or $(MAKECMDGOALS),all)),)
 
 MODULE_big = lease
 EXTENSION = lease
-DATA = sql/lease--1.0.sql
+DATA = $(patsubst $(TOP)/%,%,$(sort $(wildcard $(TOP)/sql/lease--*.sql)))
 CORE = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/core/*.cpp))
 OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
 UNIT = build/unit

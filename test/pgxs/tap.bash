@@ -20,7 +20,7 @@ done_testing() { printf '1..%s\n' "$tests"; }
 
 # A copy of what is in the repository, without what was built, and what tests wrote.
 copy_sources() {
-    mkdir -p "$1" && tar --exclude='*.o' --exclude='*.so' --exclude='*.gc??' --exclude=./build \
+    mkdir -p "$1" && tar --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.gc??' --exclude=./build \
         --exclude=./.flags --exclude=./results --exclude=./output_iso --exclude='./regression.*' \
         -cf - . | tar -C "$1" -xf -
 }
