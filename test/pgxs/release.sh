@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a release consists of: META.json, scripts that do not change any more, and the
 # archive for PGXN, from which PGXN's client installs.
-. test/pgxs/tap.bash
+. test/pgxs/lib.bash
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
