@@ -17,6 +17,7 @@
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
+#   make pictures             doc/*.svg, from their text sources
 #   make dist                 the archive for PGXN, of what is committed: build/lease-VERSION.zip
 #   make freeze               takes down the checksums of released scripts (see CONTRIBUTING.md)
 #   make clean
@@ -30,7 +31,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors test-package lint coverage bench bench-instructions
+BY_HARNESS = demo test test-majors test-package pictures lint coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
