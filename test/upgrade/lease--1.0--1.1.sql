@@ -1,5 +1,5 @@
 -- A version that is never released: what a script to the next version may do. The test of
--- upgrades installs it (test/tap/060_upgrade.pl), and nothing else does.
+-- upgrades installs it (test/tap/065_upgrade.pl), and nothing else does.
 \echo Use "ALTER EXTENSION lease UPDATE TO '1.1'" to load this file. \quit
 
 ALTER TABLE dist_lock ADD COLUMN note text COLLATE "C" DEFAULT 'none';
