@@ -122,9 +122,8 @@ void check_inserted(Table &table, std::string_view name, const Row &row) {
 
 void change(Table &table, std::string_view name, Look &look, const Row &next) {
     CheckCmdReplicaIdentity(table.heap, CMD_UPDATE);
-    put_row(table, next);
-    HeapTuple fresh = heap_modify_tuple(&look.tuple, RelationGetDescr(table.heap), table.values,
-                                        table.nulls, table.replaced);
+    put_row(table, next); // over what was read when the row was locked
+    HeapTuple fresh = heap_form_tuple(RelationGetDescr(table.heap), table.values, table.nulls);
 
     ItemPointerData old_place = look.tuple.t_self;
     server::IndexEntries entries = server::IndexEntries::none;
