@@ -9,6 +9,7 @@ use HTTP::Tiny;
 use JSON::PP;
 use Lease::Clients;
 use Lease::Node;
+use Lease::Pages;
 use Lease::Queue;
 use Lease::Session;
 use PostgreSQL::Test::Cluster;
@@ -22,12 +23,12 @@ for my $program (qw(prometheus-postgres-exporter prometheus promtool))
 }
 
 my $monitoring = "$FindBin::Bin/../../monitoring";
-my $page = slurp_file("$FindBin::Bin/../../doc/monitoring.md");
+my $page = text_of('doc/monitoring.md');
 my $node = Lease::Node::make('monitoring');
 my $look = Lease::Session->connect($node);
 my %url = map { $_ => '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port() } 'exporter', 'prometheus';
 
-sub block { my ($language) = @_; my ($block) = $page =~ /^```$language\n(.*?)^```$/ms; return $block; }
+sub block { my ($language) = @_; my ($block) = examples('doc/monitoring.md', 'Set up', $language); return $block; }
 
 sub get { my ($path) = @_; return HTTP::Tiny->new(timeout => 10)->get("http://$path"); }
 

@@ -6,21 +6,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
+use Lease::Pages;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::Bin/../..";
 my $node = Lease::Node::make('pages');
 $node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
-
-# The examples in a section of a page, in a language.
-sub examples
-{
-	my ($page, $section, $language) = @_;
-	my ($text) = slurp_file("$top/$page") =~ /^#+ \Q$section\E\n(.*?)(?=^##+ |\z)/ms
-	  or die "$page has no section \"$section\"";
-	return $text =~ /^```$language\n(.*?)^```$/msg;
-}
 
 # Runs one in psql; what it wrote, and the SQLSTATE if it failed.
 sub runs
