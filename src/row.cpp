@@ -51,7 +51,6 @@ std::optional<Ending> ending_at(const Table &table, Column column) {
 }
 
 void put(Table &table, Column column, bool present, Datum value) {
-    table.replaced[column] = true;
     table.nulls[column] = !present;
     table.values[column] = value;
 }

@@ -177,7 +177,6 @@ Table open_table(Oid function) {
     table.sessions = place.sessions;
     table.values = (Datum *)palloc(columns * sizeof(Datum));
     table.nulls = (bool *)palloc(columns * sizeof(bool));
-    table.replaced = (bool *)palloc0(columns * sizeof(bool));
     return table;
 }
 

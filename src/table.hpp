@@ -18,7 +18,6 @@ struct Table {
     Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
     Datum *values;  // room for one row
     bool *nulls;
-    bool *replaced;
 };
 
 // Installs the callback that notices DDL; called once, when the library is loaded.
