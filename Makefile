@@ -105,7 +105,7 @@ uninstall: uninstall-leasectl
 endif
 
 $(LEASECTL_DIR)/leasectl: $(LEASECTL_OBJS)
-	$(CXX) $(LEASECTL_CXXFLAGS) -o $@ $^ $(LDFLAGS) -L$(libdir) -lpq
+	$(CXX) $(LEASECTL_CXXFLAGS) -o $@ $^ $(if $(COVERAGE),$(TOP)/test/coverage/flush.cpp) $(LDFLAGS) -L$(libdir) -lpq
 $(LEASECTL_OBJS): $(LEASECTL_DIR)/%.o: $(TOP)/src/leasectl/%.cpp \
 		$(wildcard $(TOP)/src/leasectl/*.hpp) $(TOP)/lease.control .flags
 	@$(MKDIR_P) $(@D)
