@@ -6,7 +6,7 @@
 #   make installcheck         tests what is installed, on the server that runs
 #   make demo                 shows the main job on a throw-away server
 #   make test                 all suites on throw-away servers; ends with "N passed, M failed"
-#       SUITES="unit regress isolation tap stress pgxs"  only these
+#       SUITES="unit regress isolation tap stress pgxs clients"  only these
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
