@@ -11,6 +11,10 @@
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make test-upgrade         pg_upgrade from PostgreSQL 15 to 17, in a Debian of its own
+#   make test-odd             odd arguments in every encoding, for ten minutes; SEED=number
+#   make test-memory          sanitizers, assertions, and the regression tests under valgrind
+#   make fuzz                 libFuzzer on src/core; FUZZ_SECONDS=60
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
@@ -27,7 +31,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
+BY_HARNESS = demo test test-majors test-upgrade test-odd test-memory fuzz lint coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@

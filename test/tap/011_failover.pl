@@ -119,7 +119,7 @@ sub next_token
 	return $node->safe_psql('postgres', "SELECT lease_token('$name', 'next') WHERE lease_try('$name', 'next', '1 h')");
 }
 
-my $primary = Lease::Node::make('first', streaming => 1);
+my $primary = Lease::Node::make('first', streaming => 1, wal_retrieve_retry_interval => '100ms');
 my $seconds = $ENV{LONG} ? 10 : 1;
 my $round = 0;
 
