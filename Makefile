@@ -24,7 +24,8 @@
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
 # WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov,
-# LEASECTL_SANITIZE=address,undefined has leasectl watched.
+# LEASECTL_SANITIZE=address,undefined has leasectl watched, ASSERTIONS=1 compiles the module's
+# assertions in.
 
 PG_CONFIG ?= pg_config
 TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
@@ -46,7 +47,7 @@ OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
 UNIT = build/unit
 EXTRA_CLEAN = build .flags $(OBJS:.o=.gcno) $(OBJS:.o=.gcda)
 
-PG_CPPFLAGS = -isystem $(includedir_server)
+PG_CPPFLAGS = -isystem $(includedir_server) $(if $(ASSERTIONS),-DUSE_ASSERT_CHECKING)
 PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \
 	-fno-exceptions -fno-rtti -fvisibility=hidden
 PG_CXXFLAGS += $(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
