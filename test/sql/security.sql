@@ -47,7 +47,8 @@ SELECT lease_release('job', 'guess') AS another, lease_release('job2', 'secret')
 \set VERBOSITY default
 SET client_min_messages = error;
 -- What it is told: that there is a lease, until when, and its token, which is no right.
-CALL lease_watch('job', NULL, '0');
+CALL lease_watch('job', NULL, '0') \gset seen_
+SELECT :seen_token = :token AS token;
 RESET ROLE;
 SELECT md5(d::text) = :'md5' AS untouched FROM dist_lock d WHERE name = 'job';
 
@@ -69,6 +70,7 @@ CREATE TEMP SEQUENCE dist_lock_token;
 CREATE FUNCTION pg_temp.lease_activity(OUT name text, OUT pid integer, OUT kind text, OUT waits_since timestamptz) RETURNS SETOF record LANGUAGE sql AS $$ SELECT 'forged'::text, 1, 'acquire'::text, NULL::timestamptz $$;
 SET search_path = pg_temp, own, locks, pg_catalog;
 SELECT locks.lease_try('other'::own.kind, 'a', '1 h'), locks.lease_token('cast', 'a') IS NOT NULL AS taken_by_what_the_cast_says;
+SELECT 'a'::text = 'b'::text AS trap_works;
 TABLE own.ran;
 TRUNCATE own.ran;
 SELECT locks.lease_try('mine', 'a', '1 h'), locks.lease_try('job', 'b', '1 h'), locks.lease_renew('mine', 'a', '1 h');
@@ -80,8 +82,9 @@ CREATE TRIGGER fenced BEFORE INSERT ON own.fenced FOR EACH STATEMENT EXECUTE FUN
 INSERT INTO own.fenced VALUES (1);
 COMMIT;
 SELECT locks.lease_attach('mine', 'a'), locks.lease_detach('mine', 'a');
-CALL locks.lease_acquire('mine2', 'a', '1 h', '0');
-CALL locks.lease_watch('job', 1, '0');
+CALL locks.lease_acquire('mine2', 'a', '1 h', '0') \gset mine2_
+CALL locks.lease_watch('job', 1, '0') \gset seen_
+SELECT :mine2_token > :mine AS acquired, :seen_token = :token AS watched;
 SELECT count(*) FROM locks.lease_waiters WHERE name OPERATOR(pg_catalog.=) 'forged';
 SELECT name, state, waiters FROM locks.leases ORDER BY name;
 RESET ROLE;
@@ -91,6 +94,7 @@ SELECT count(*) AS traps_sprung FROM own.ran;
 SELECT * FROM pg_temp.dist_lock;
 DROP TABLE pg_temp.dist_lock;
 DROP SEQUENCE pg_temp.dist_lock_token;
+DROP FUNCTION pg_temp.lease_activity();
 
 -- A role with CREATE on the schema: nothing of ours can be replaced, altered, or added to.
 SET ROLE regress_lease_creator;
@@ -106,7 +110,7 @@ SELECT statement, outcome(statement) FROM (VALUES
     ('CREATE TABLE locks.child () INHERITS (locks.dist_lock)'), ('CREATE TABLE locks.fk (name text REFERENCES locks.dist_lock)'),
     ('ALTER EXTENSION lease ADD SCHEMA locks'), ('ALTER EXTENSION lease DROP TABLE locks.dist_lock'), ('DROP EXTENSION lease'), ('DROP SCHEMA locks CASCADE'),
     ('GRANT EXECUTE ON FUNCTION locks.lease_break(text) TO regress_lease_creator'), ('SELECT locks.lease_break(''job'')')) v (statement);
--- What it can do, as documented: a function of our name with other arguments, which a call without a schema's or types' names may prefer.
+-- What it can do, as documented: a function of our name with other arguments, which a call with untyped literals may prefer.
 CREATE FUNCTION locks.lease_try(name text, owner text, ttl text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
 RESET ROLE;
 SELECT locks.lease_try('job', 'other', '1 h') AS forged, locks.lease_try('job', 'other', interval '1 h') AS ours, locks.lease_try('job', 'other', ttl => '1 h'::interval) AS ours;
@@ -120,11 +124,12 @@ SET ROLE regress_lease_nothing;
 SELECT call, outcome('SELECT ' || call) FROM (VALUES
     ('lease_try(''job'', ''a'', ''1 h'')'), ('lease_try_any(''{job}'', ''a'', ''1 h'')'), ('lease_renew(''job'', ''a'', ''1 h'')'), ('lease_renew_all(''{job}'', ''a'', ''1 h'')'),
     ('lease_release(''job'', ''a'')'), ('lease_token(''job'', ''a'')'), ('lease_fence(''job'', 1)'), ('lease_attach(''job'', ''a'')'), ('lease_detach(''job'', ''a'')'),
-    ('lease_break(''job'')'), ('lease_purge(''0'')'), ('lease_activity()'), ('count(*) FROM leases'), ('count(*) FROM lease_waiters')) v (call);
+    ('lease_break(''job'')'), ('lease_purge(''0'')'), ('lease_activity()'), ('max(waiters) FROM leases'), ('count(*) FROM lease_waiters')) v (call);
 SELECT outcome('CALL lease_acquire(''job'', ''a'', ''1 h'', ''0'')'), outcome('CALL lease_watch(''job'', 1, ''0'')'),
        outcome('CREATE TRIGGER t BEFORE INSERT ON own.ran EXECUTE FUNCTION locks.lease_fenced(''x'')');
 SET ROLE regress_lease_executor;
 SELECT lease_try('e', 'a', '1 h'), lease_renew('e', 'a', '1 h'), lease_release('job', 'secret'), lease_break('job') AS broken, lease_try('job', 'a', '1 h');
+-- (Who takes a lease is told who had it before.)
 SELECT name, owner, last_owner, last_end FROM leases ORDER BY name;
 SELECT lease_break('job2'), lease_release('e', 'a');
 SELECT lease_purge('0') AS purged;
@@ -134,6 +139,7 @@ SELECT name, owner FROM dist_lock ORDER BY name;
 
 RESET search_path;
 DROP FUNCTION outcome(text);
+DROP SCHEMA own CASCADE;
 DROP EXTENSION lease;
-DROP SCHEMA locks, own CASCADE;
+DROP SCHEMA locks;
 DROP ROLE regress_lease_holder, regress_lease_nothing, regress_lease_creator, regress_lease_executor;

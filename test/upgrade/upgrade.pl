@@ -17,7 +17,6 @@ my $new_bin = $ENV{BINDIR};
 my @initdb = ('--encoding=UTF8', '--locale=C');
 my $old = PostgreSQL::Test::Cluster->new('old', install_path => $from);
 $old->init(extra => \@initdb);
-$old->append_conf('postgresql.conf', "max_prepared_transactions = 0\nallow_in_place_tablespaces = off");
 $old->start;
 is(int($old->safe_psql('postgres', 'SHOW server_version_num') / 10000), 15, 'from PostgreSQL 15');
 my $new = PostgreSQL::Test::Cluster->new('new');
@@ -36,7 +35,7 @@ $old->safe_psql('postgres', q{
 	CREATE TRIGGER fenced BEFORE INSERT ON work FOR EACH STATEMENT EXECUTE FUNCTION locks.lease_fenced('live');
 	CREATE VIEW report AS SELECT name, state FROM locks.leases;
 	ALTER DATABASE postgres SET search_path = locks, public;
-	ALTER DATABASE postgres SET lease.max_ttl = '30 days'});
+	ALTER DATABASE postgres SET lease.max_ttl = '30 d'});
 $old->safe_psql('postgres', q{SET ROLE regress_lease_job;
 	SELECT lease_try('live', 'a', '1 h'), lease_try('released', 'a', '1 h'), lease_release('released', 'a'),
 		lease_try('cooling', 'a', '1 h'), lease_release('cooling', 'a', '1 h'), lease_try('purged', 'a', '1 h'), lease_release('purged', 'a')});
