@@ -1,4 +1,5 @@
 #!/bin/bash
+# shellcheck disable=SC2016 # backquotes are what sed and grep look for
 # doc/testing.md: each test that it names exists, and each section; each promise names a test.
 . test/pgxs/tap.bash
 page=doc/testing.md
