@@ -1,7 +1,7 @@
 #!/bin/bash
 # shellcheck disable=SC2016 # backquotes are what sed and grep look for
 # doc/testing.md: each test that it names exists, and each section; each promise names a test.
-. test/pgxs/tap.bash
+. test/pgxs/lib.bash
 page=doc/testing.md
 
 tests_exist() {

@@ -7,11 +7,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
+use Lease::Pages;
 use Lease::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
+my ($set_forward) = examples('doc/reference.md', 'Failover, restore, move', 'sql');
 my @settings = qw(on off local remote_write remote_apply off local on);
 
 # A standby that the primary waits for ($synchronous), or not.
@@ -165,7 +167,7 @@ my $again = next_token($standby, 'lost');
 cmp_ok($again, '>', $kept, 'asynchronous: tokens go on from what had arrived');
 cmp_ok($again, '<=', $last, 'asynchronous: and may be what was given before');
 # What the documentation says to do then.
-$standby->safe_psql('postgres', q{SELECT setval('dist_lock_token', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)});
+$standby->safe_psql('postgres', $set_forward);
 cmp_ok(next_token($standby, 'after'), '>', $last, 'asynchronous: with the sequence set to the clock they are higher than all');
 
 Lease::Node::unhurt($standby);

@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
+use Lease::Pages;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -13,6 +14,8 @@ my $node = Lease::Node::make('archived', streaming => 1);
 $node->enable_archiving;
 $node->restart;
 sub sql { return $node->safe_psql('postgres', @_) }
+
+my ($set_forward) = examples('doc/reference.md', 'Failover, restore, move', 'sql');
 
 sub granted
 {
@@ -51,7 +54,7 @@ is($before->safe_psql('postgres', q{SELECT lease_token('job', 'a') IS NULL, leas
 cmp_ok(granted($before, 'job', 'b'), '>', $old, 'before: another gets the lease, tokens go on from there');
 cmp_ok(granted($before, 'job', 'b'), '<', $last, 'before: where others were given already');
 # What the documentation says to do.
-$before->safe_psql('postgres', q{SELECT setval('dist_lock_token', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)});
+$before->safe_psql('postgres', $set_forward);
 cmp_ok(granted($before, 'new', 'b'), '>', $last, 'before: with the sequence set to the clock they are higher than all');
 $before->stop;
 

@@ -1,35 +1,43 @@
-# Debians in folders, for tests of other majors of PostgreSQL. Sourced by scripts that are the first
-# process in namespaces of their own from then on.
+# Debian systems in folders, for tests that need another Debian than the one they run on.
+# Sourced, by scripts that then call in_namespaces.
+# Invariant: whatever ends such a script, no mount, process or file of it stays behind but
+# the cache: all of it happens in namespaces of its own.
 #   LEASE_CACHE=dir     packages and prepared systems, kept between runs (/var/cache/lease)
 #   LEASE_MIRROR=url    a mirror of Debian (else: the one that this machine's apt uses)
-# Invariant: whatever ends the script, no mount, process or file of it stays behind but the cache:
-# all of it happens in namespaces of its own.
-here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+repo=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 # shellcheck source=test/harness/lib.bash
-. "$here/../harness/lib.bash"
-repo=$(realpath "$here/../..")
+. "$repo/test/harness/lib.bash"
 cache=${LEASE_CACHE:-/var/cache/lease}
 fresh_days=2 # so long a prepared system is taken as it is
+passed_on=() # variables for what runs in a system
 
-if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || die "To make a Debian in a folder takes root, or sudo."
-    exec sudo --preserve-env=MAJORS,SUITES,REGRESS,ISOLATION,TAP,LEASE_CACHE,LEASE_MIRROR,TMPDIR bash "$0" "$@"
-fi
-
-# The first process in namespaces of its own: when it ends, everything in them does.
-if [ -z "${LEASE_MAJORS_TMP:-}" ]; then
-    "$here/../harness/deps" test-majors
-    LEASE_MAJORS_TMP=$(mktemp -d "${TMPDIR:-/tmp}/lease-majors.XXXXXX")
-    export LEASE_MAJORS_TMP
-    # shellcheck disable=SC2064 # the directory is known now
-    trap "rm -rf '$LEASE_MAJORS_TMP'" EXIT
-    unshare --mount --propagation private --ipc --pid --fork --kill-child=KILL bash "$0" "$@" </dev/null &
-    unshared=$!
-    trap 'kill -KILL $unshared; exit 143' HUP INT TERM
-    wait "$unshared"
-    exit
-fi
-tmp=$LEASE_MAJORS_TMP
+# in_namespaces GOAL VARIABLES: the calling script goes on as root, with these variables (and
+# commas between them), as the first process in namespaces of its own: when it ends, everything
+# in them does. What GOAL needs is installed; $tmp is a directory that goes, too.
+in_namespaces() {
+    local goal=$1 variables=$2 unshared
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || die "To make a Debian in a folder takes root, or sudo."
+        exec sudo --preserve-env="$variables${variables:+,}LEASE_CACHE,LEASE_MIRROR,TMPDIR" bash "$0"
+    fi
+    if [ -z "${LEASE_DEBIAN_TMP:-}" ]; then
+        "$repo/test/harness/deps" "$goal"
+        LEASE_DEBIAN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/lease-debian.XXXXXX")
+        export LEASE_DEBIAN_TMP
+        # shellcheck disable=SC2064 # the directory is known now
+        trap "rm -rf '$LEASE_DEBIAN_TMP'" EXIT
+        unshare --mount --propagation private --ipc --pid --fork --kill-child=KILL bash "$0" </dev/null &
+        unshared=$!
+        # shellcheck disable=SC2064 # so is the process
+        trap "kill -KILL $unshared; exit 143" HUP INT TERM
+        wait "$unshared"
+        exit
+    fi
+    tmp=$LEASE_DEBIAN_TMP
+    mount -t proc proc /proc # of this namespace
+    mkdir -p "$cache"
+    proxies
+}
 
 say() { printf '\n=== %s\n' "$*"; }
 
@@ -91,9 +99,11 @@ copy_tree() {
     fi | (cd "$repo" && tar --null --ignore-failed-read -T - -cf - 2>/dev/null) | tar -C "$to" -xf -
 }
 
-# Makes a system with all that `make test` needs, by the project's own means, and packs it.
+# prepare NAME SUITE COMMAND...: makes a system, runs COMMAND in it, with apt's lists there and
+# the tree in /lease, and packs it.
 prepare() {
-    local suite=$1 major=$2 packed=$3 root=$tmp/$1 debs=$cache/$1-packages
+    local root=$tmp/$1 packed=$cache/$1.tar.gz suite=$2 debs=$cache/$2-packages
+    shift 2
     mkdir -p "$debs"
     debootstrap --variant=minbase --include=make,ca-certificates --cache-dir="$debs" \
         "$suite" "$root" "$(mirror)" || return
@@ -103,7 +113,7 @@ prepare() {
     mkdir -p "$root/var/cache/apt/archives/partial"
     mount --bind "$debs" "$root/var/cache/apt/archives"
     copy_tree "$root/lease"
-    inside "$root" env "PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config" /lease/test/harness/deps test || return
+    inside "$root" "$@" || return
     inside "$root" apt-get -q autoclean >/dev/null || true
     umount "$root/var/cache/apt/archives"
     rm -rf "$root/lease"
@@ -111,27 +121,27 @@ prepare() {
     tar -C "$root" -I 'gzip -1' -cf "$packed.part" . && mv "$packed.part" "$packed"
 }
 
-# A prepared system in $tmp/SUITE, of this day or nearly so.
+# get_system NAME SUITE COMMAND...: a system prepared like that in $tmp/NAME, of this day or nearly
+# so; or an older one, if none can be made today.
 get_system() {
-    local suite=$1 major=$2 packed log=$tmp/$1.log
-    packed=$cache/$suite-$major.tar.gz
+    local name=$1 suite=$2 packed=$cache/$1.tar.gz log=$tmp/$1.log
     if [ -z "$(find "$packed" -mtime "-$fresh_days" 2>/dev/null)" ]; then
         printf 'Making a Debian %s.\n' "$suite"
-        ! prepare "$suite" "$major" "$packed" >"$log" 2>&1 || return 0
+        ! prepare "$@" >"$log" 2>&1 || return 0
         show 30 "$log"
-        umount -R "$tmp/$suite"/{dev,proc,var/cache/apt/archives} 2>/dev/null || true
-        rm -rf "${tmp:?}/$suite"
+        umount -R "$tmp/$name"/{dev,proc,var/cache/apt/archives} 2>/dev/null || true
+        rm -rf "${tmp:?}/$name"
         [ -e "$packed" ] || return
         printf 'The Debian %s of %s is used instead.\n' "$suite" "$(date -r "$packed" +%F)"
     fi
-    mkdir "$tmp/$suite"
-    tar -C "$tmp/$suite" -xf "$packed"
+    mkdir "$tmp/$name"
+    tar -C "$tmp/$name" -xf "$packed"
 }
 
-mount -t proc proc /proc # of this namespace
-mkdir -p "$cache"
-proxies
-passed_on=()
-for name in SUITES REGRESS ISOLATION TAP; do
-    [ -z "${!name:-}" ] || passed_on+=("$name=${!name}")
-done
+# A prepared system that is to be used: mounted, with the tree in /lease.
+enter_system() {
+    local root=$tmp/$1
+    mount_all "$root"
+    cp /etc/resolv.conf /etc/hosts "$root/etc/"
+    copy_tree "$root/lease"
+}
