@@ -20,9 +20,9 @@ sections_exist() {
     return "$missing"
 }
 
-promises_have_tests() { ! grep -nE '^\| ' "$page" | grep -vE '\| promise \| tests \||\| --- \|' | grep -vE '\| (`[a-z]+/[a-z0-9_]+` ?)+ \|$'; }
+promises_have_tests() { ! grep -nE '^\| ' "$page" | grep -vE '\| promise \| tests \||\| --- \|' | grep -vE '\| (`[a-z_]+/[a-z0-9_]+` ?)+ \|$'; }
 
-enough() { [ "$(grep -cE '^\| .* `[a-z]+/[a-z0-9_]+` \|$' "$page")" -gt 50 ]; }
+enough() { [ "$(grep -cE '^\| .* `[a-z_]+/[a-z0-9_]+` \|$' "$page")" -gt 50 ]; }
 
 ok 'it names many promises' enough
 ok 'the tests that it names exist' tests_exist
