@@ -40,8 +40,9 @@ sub cut_off
 	return;
 }
 
-# The next thing that a session does: new tenures, each renewed once, and every third one released and
-# taken anew. What it expects to be true if it is answered is noted in `pending`.
+# The next thing that a session does: a new tenure, or the renewal of its last one. The answer is the
+# row as it has to be found again; every third time, in a transaction of one statement, all but the
+# expiry.
 sub send_next
 {
 	my ($load) = @_;
