@@ -26,7 +26,9 @@ my %run_by = (
 		[ 'A table in another database', 'sql sql sql', 'test/tap/033_pages.pl' ],
 		[ 'A file', 'sh', 'test/tap/033_pages.pl' ] ],
 	'doc/monitoring.md' => [ [ 'Set up', 'sql sh yaml', 'test/clients/030_monitoring.pl' ] ],
-	'doc/reference.md' => [ [ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ] ],
+	'doc/reference.md' => [
+		[ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ],
+		[ 'Failover, restore, move', 'sql', 'test/tap/012_backup.pl' ] ],
 	'doc/recipes.md' => [
 		[ 'A migration on one of all nodes', 'sh sh sql', 'test/tap/061_recipes.pl' ],
 		[ 'A leader, and who follows', 'sh sh sql', 'test/tap/061_recipes.pl' ],
