@@ -137,7 +137,7 @@ $(UNIT_OBJS): $(UNIT)/%.o: $(TOP)/%.cpp $(CORE_HEADERS) $(wildcard $(TOP)/test/u
 
 # Stress tests are clients: programs that know libpq only. test/harness/suites runs them.
 .PHONY: stress
-stress: build/stress/run
+stress: build/stress/run build/stress/clock.so
 STRESS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/stress/*.cpp))
 STRESS_CXXFLAGS = $(filter-out -I$(TOP)/src,$(UNIT_CXXFLAGS)) -I$(includedir)
 build/stress/run: $(STRESS_OBJS)
@@ -146,6 +146,10 @@ build/stress/run: $(STRESS_OBJS)
 $(STRESS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/stress/*.hpp) .flags
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(STRESS_CXXFLAGS) -c -o $@ $<
+# The server loads it, so that its clock can be set.
+build/stress/clock.so: $(TOP)/test/stress/preload/clock.cpp .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) -std=c++17 -O2 -Wall -Wextra $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
 
 $(CURDIR)/src/core:
 	$(MKDIR_P) $@

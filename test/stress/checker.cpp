@@ -1,149 +1,147 @@
 #include "checker.hpp"
 
+#include "measures.hpp"
+#include "tenures.hpp"
+#include "text.hpp"
+#include "walk.hpp"
+#include "writes.hpp"
+
 #include <algorithm>
-#include <limits>
 #include <set>
-#include <sstream>
-#include <utility>
+#include <tuple>
 
 namespace stress {
 
 namespace {
 
 using Violations = std::vector<Violation>;
+using Operations = std::vector<const Operation *>;
 
-template <typename... Parts> std::string text(const Parts &...parts) {
-    std::ostringstream out;
-    (out << ... << parts);
-    return out.str();
+// In the order in which their contenders asked.
+Operations operations_on(const History &history, int lease) {
+    Operations operations;
+    for (const Operation &operation : history.operations)
+        if (operation.lease == lease)
+            operations.push_back(&operation);
+    std::sort(operations.begin(), operations.end(), [](const Operation *a, const Operation *b) {
+        return std::tie(a->contender, a->id) < std::tie(b->contender, b->id);
+    });
+    return operations;
 }
 
-std::string told(const Write &write) {
-    return text("write ", write.number, " of client ", write.client, " with token ", write.token);
-}
-
-std::vector<Grant> by_token(std::vector<Grant> grants) {
-    std::sort(grants.begin(), grants.end(),
-              [](const Grant &a, const Grant &b) { return a.token < b.token; });
-    return grants;
-}
-
-void check_grants(const std::vector<Grant> &grants, Violations &found) {
-    for (std::size_t i = 1; i < grants.size(); i++) {
-        const Grant &one = grants[i - 1];
-        const Grant &next = grants[i];
-        if (one.token == next.token)
-            found.push_back({Promise::tokens_rise, text("token ", one.token, " was given twice")});
-        else if (one.acquired_at >= next.acquired_at)
+void check_sights(const Operations &operations, Tenures &tenures, Violations &found) {
+    for (const Operation *operation : operations) {
+        if (!saw_live(*operation))
+            continue;
+        const Tenure &tenure = tenures.of(operation->token);
+        if (operation->asked > tenure.later_begun_by)
+            found.push_back({tenure.grant == operation ? Promise::tokens_rise : Promise::one_holder,
+                             text(told(*operation), ": a tenure with a larger token began ",
+                                  operation->asked - tenure.later_begun_by, " us before")});
+        if (is_take(operation->kind) && operation->contender != tenure.contender)
             found.push_back({Promise::tokens_rise,
-                             text("token ", next.token, " was given no later than ", one.token)});
+                             text(told(*operation), " was given to ", tenure.contender, ", too")});
     }
 }
 
-void check_observations(const std::vector<Grant> &grants,
-                        const std::vector<Observation> &observations, Violations &found) {
-    for (const Observation &seen : observations) {
-        // The first of the later tenures; those after it began later still.
-        const auto later =
-            std::upper_bound(grants.begin(), grants.end(), seen.token,
-                             [](Token token, const Grant &grant) { return token < grant.token; });
-        if (later != grants.end() && later->acquired_at < seen.at)
-            found.push_back({Promise::one_holder,
-                             text("token ", seen.token, " was live ", seen.at - later->acquired_at,
-                                  " us after token ", later->token, " had begun")});
-    }
-}
-
-void check_owners(const std::vector<Grant> &grants, const std::vector<Write> &writes,
+void check_fences(const Operations &operations, const Fates &fates, Tenures &tenures,
                   Violations &found) {
-    std::map<Token, int> owners;
-    for (const Grant &grant : grants)
-        owners[grant.token] = grant.client;
-    for (const Write &write : writes) {
-        const auto owner = owners.find(write.token);
-        if (owner == owners.end() || owner->second != write.client)
-            found.push_back({Promise::own_token, text(told(write), ", which was not its own")});
-    }
-}
-
-void check_order(const std::vector<Write> &writes, Violations &found) {
-    for (std::size_t i = 1; i < writes.size(); i++)
-        if (writes[i].token < writes[i - 1].token)
-            found.push_back({Promise::writes_in_order,
-                             text(told(writes[i]), " follows ", told(writes[i - 1]))});
-}
-
-void check_late_writes(const std::vector<Write> &writes, Violations &found) {
-    std::map<Token, std::int64_t> first; // the number of each tenure's first write
-    for (const Write &write : writes)
-        first.emplace(write.token, write.number);
-    for (const Write &write : writes)
-        for (auto later = first.upper_bound(write.token); later != first.end(); ++later)
-            if (later->second < write.number) {
-                found.push_back(
-                    {Promise::no_late_write, text(told(write), " follows the first one of token ",
-                                                  later->first, ", number ", later->second)});
-                break;
-            }
-}
-
-void check_updates(const std::vector<Write> &writes, Violations &found) {
-    for (std::size_t i = 0; i < writes.size(); i++) {
-        const Write &write = writes[i];
-        if (write.number != static_cast<std::int64_t>(i) + 1)
-            found.push_back({Promise::nothing_lost, text(told(write), " is at place ", i + 1)});
-        if (write.before != write.number - 1)
-            found.push_back({Promise::no_lost_update,
-                             text(told(write), " had read ", write.before, " before")});
-    }
-}
-
-void check_acknowledged(const std::vector<Acknowledged> &acknowledged,
-                        const std::vector<Write> &writes, Violations &found) {
-    std::multiset<std::pair<int, std::int64_t>> there;
-    for (const Write &write : writes)
-        there.emplace(write.client, write.id);
-    for (const Acknowledged &one : acknowledged)
-        if (const auto count = there.count({one.client, one.id}); count != 1)
+    for (const Operation *operation : operations) {
+        if (operation->kind != Kind::fenced || operation->transaction == 0)
+            continue;
+        const Fate fate = fates.of(*operation);
+        if (fate.effect != Effect::sure)
+            continue;
+        const Usec later = tenures.of(operation->token).later_decided_by;
+        if (fate.commit_asked > later)
             found.push_back(
-                {Promise::nothing_lost,
-                 text("write ", one.id, " of client ", one.client, " is there ", count, " times")});
+                {Promise::fence_holds, text(told(*operation), ": its COMMIT was asked for ",
+                                            fate.commit_asked - later, " us after a later grant")});
+    }
+}
+
+// Whether the grant came too early for what was promised to the tenure before.
+bool cuts_short(const Guarantee &promised, const Operation &grant, const ServerClock &clock,
+                const Tenures &tenures) {
+    const Span when{grant.asked, grant.answered};
+    return promised.since <= when.to && when.to < promised.before &&
+           clock.most(when) < promised.until && !tenures.may_be_broken({promised.since, when.to});
+}
+
+void check_grant(const Operation &grant, const Tenure &earlier, const ServerClock &clock,
+                 const Tenures &tenures, Violations &found) {
+    const Usec when = clock.most({grant.asked, grant.answered});
+    for (const Guarantee &promised : earlier.guarantees)
+        if (cuts_short(promised, grant, clock, tenures))
+            found.push_back(
+                {Promise::one_holder, text(told(grant), ": token ", earlier.token, " lasts for ",
+                                           promised.until - when, " us more")});
+    if (cuts_short(earlier.kept, grant, clock, tenures))
+        found.push_back({Promise::kept_free, text(told(grant), ": kept free for ",
+                                                  earlier.kept.until - when, " us more")});
+}
+
+void check_grants(const ServerClock &clock, Tenures &tenures, Violations &found) {
+    constexpr std::ptrdiff_t look_back = 10;
+    const std::vector<Tenure> &all = tenures.all();
+    for (auto tenure = all.begin(); tenure != all.end(); ++tenure)
+        if (tenure->grant != nullptr)
+            for (auto earlier = tenure - std::min(look_back, tenure - all.begin());
+                 earlier != tenure; ++earlier)
+                check_grant(*tenure->grant, *earlier, clock, tenures, found);
+}
+
+void check_progress(const History &history, const Operations &operations, const Fates &fates,
+                    int lease, Violations &found) {
+    if (history.healing.to == 0)
+        return;
+    const auto granted = [&](const Operation *operation) {
+        return is_take(operation->kind) && history.healing.contains(operation->answered) &&
+               fates.of(*operation).effect == Effect::sure;
+    };
+    if (std::none_of(operations.begin(), operations.end(), granted))
+        found.push_back({Promise::progress, text("lease ", lease, " was granted no more")});
+}
+
+void check_lease(const History &history, const Fates &fates, int lease, Violations &found) {
+    const Operations operations = operations_on(history, lease);
+    const ServerClock clock(history.shifts);
+    Tenures tenures(fates, operations);
+    check_sights(operations, tenures, found);
+    check_fences(operations, fates, tenures, found);
+
+    for (auto from = operations.begin(); from != operations.end();) {
+        Walk walk(history, fates, tenures, found);
+        const int contender = (*from)->contender;
+        for (; from != operations.end() && (*from)->contender == contender; ++from)
+            walk.see(**from);
+        walk.end();
+    }
+    check_grants(clock, tenures, found);
+    check_progress(history, operations, fates, lease, found);
 }
 
 } // namespace
 
 const char *name_of(Promise promise) {
-    switch (promise) {
-    case Promise::tokens_rise:
-        return "tokens rise";
-    case Promise::one_holder:
-        return "one holder";
-    case Promise::own_token:
-        return "own token";
-    case Promise::writes_in_order:
-        return "writes in order";
-    case Promise::no_late_write:
-        return "no late write";
-    case Promise::no_lost_update:
-        return "no lost update";
-    case Promise::nothing_lost:
-        return "nothing lost";
-    case Promise::nothing_surprising:
-        return "nothing surprising";
-    }
-    return "";
+    constexpr const char *names[] = {"one holder",   "expired is lost",   "holder is told so",
+                                     "kept free",    "tokens rise",       "fence holds",
+                                     "own token",    "writes in order",   "no lost update",
+                                     "nothing lost", "losing is free",    "progress",
+                                     "prompt",       "nothing surprising"};
+    return names[static_cast<int>(promise)];
 }
 
 std::vector<Violation> check(const History &history) {
     Violations found;
-    const std::vector<Grant> grants = by_token(history.grants);
-    check_grants(grants, found);
-    check_observations(grants, history.observations, found);
-    check_owners(grants, history.writes, found);
-    check_order(history.writes, found);
-    check_late_writes(history.writes, found);
-    check_updates(history.writes, found);
-    check_acknowledged(history.acknowledged, history.writes, found);
+    const Fates fates(history.transactions);
+    for (int lease = 0; lease < history.leases; lease++) {
+        check_lease(history, fates, lease, found);
+        check_writes(history, fates, lease, found);
+    }
+    check_hand_overs(history, fates, found);
+    for (const std::string &leftover : history.leftovers)
+        found.push_back({Promise::losing_is_free, leftover});
     for (const std::string &surprise : history.surprises)
         found.push_back({Promise::nothing_surprising, surprise});
     return found;

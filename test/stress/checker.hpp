@@ -11,13 +11,19 @@
 namespace stress {
 
 enum class Promise {
-    tokens_rise,        // in the order of grants, by the server's clock
-    one_holder,         // nobody was told to hold it when a later tenure had begun
+    one_holder,         // none begins before the one before it has ended, none lives on beside it
+    expired_is_lost,    // what has run out or was released is not live again
+    holder_is_told_so,  // who holds it is not told the contrary
+    kept_free,          // nobody gets it while it is kept from everybody after a release
+    tokens_rise,        // from tenure to tenure
+    fence_holds,        // who passed it commits before the next tenure begins
     own_token,          // who writes has been granted that token
     writes_in_order,    // tokens of writes never go down
-    no_late_write,      // none of a tenure commits after the first write of a later one
-    no_lost_update,     // who writes has read all earlier writes
-    nothing_lost,       // what was acknowledged is there, once
+    no_lost_update,     // who writes has read what earlier tenures wrote
+    nothing_lost,       // what was acknowledged is there, once; what was rolled back is not
+    losing_is_free,     // a losing try leaves no lock and no transaction ID
+    progress,           // when nothing goes wrong any more, every lease is granted again
+    prompt,             // what is released goes to who waits at once
     nothing_surprising, // no error that should not be
 };
 

@@ -1,219 +1,245 @@
 #include "client.hpp"
 
-#include "server.hpp"
-
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <stdexcept>
-#include <thread>
-#include <unistd.h>
+#include "caller.hpp"
+#include "text.hpp"
 
 namespace stress {
 
 namespace {
 
+const std::vector<std::string> levels = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+
 class Client {
 public:
-    Client(const Plan &plan, int number, int pipe)
-        : plan_(plan), number_(number), pipe_(pipe), dice_(plan.seed, number),
-          owner_("client-" + std::to_string(number)),
-          ttl_(std::to_string(plan.ttl.count()) + " ms"), session_(owner_) {}
+    Client(const Plan &plan, Shared &shared, const Teller &teller, int life)
+        : plan_(plan), shared_(shared), dice_(plan.seed, life),
+          caller_(plan, teller, shared, dice_) {}
 
-    [[noreturn]] void work() {
-        for (;;) {
-            if (take())
-                use();
-            think(1, 8);
+    [[noreturn]] void live() {
+        for (Phase before = shared_.phase;;) {
+            const Phase phase = shared_.phase;
+            // What was attached goes on for as long as its session.
+            if (caller_.lost() || plan_.reconnects || phase != before || dice_.one_in(200))
+                caller_.connect();
+            before = phase;
+            if (phase == Phase::chaos)
+                live_dangerously();
+            else
+                live_calmly();
         }
     }
 
 private:
-    void tell(Kind kind, std::int64_t id = 0, Usec at = 0, const std::string &text = "") {
-        Event event = {};
-        event.kind = kind;
-        event.client = number_;
-        event.token = token_;
-        event.id = id;
-        event.at = at;
-        text.copy(event.text, sizeof(event.text) - 1);
-        if (write(pipe_, &event, sizeof(event)) != sizeof(event))
-            std::_Exit(0); // the parent has gone
+    int lease() { return static_cast<int>(dice_.between(0, plan_.leases - 1)); }
+    std::vector<int> some_leases() { return {lease(), lease(), lease()}; }
+    // A few are long, so that not everything ends by itself.
+    Usec ttl() {
+        return dice_.between(plan_.shortest_ttl, plan_.longest_ttl) * (dice_.one_in(10) ? 5 : 1);
     }
+    void think(Usec most) { sleep_for(dice_.between(0, most)); }
 
-    void think(int low, int high) {
-        std::this_thread::sleep_for(Milliseconds(dice_.between(low, high)));
-    }
-
-    // An error that no client should meet.
-    void surprise(const Answer &answer) {
-        tell(Kind::surprised, 0, 0, owner_ + ": " + answer.state + " " + answer.message);
-    }
-
-    bool take() {
-        const Answer answer =
-            session_.ask("SELECT lease_try($1, $2, $3::interval)", {lease_name, owner_, ttl_});
-        if (!answer.ok()) {
-            surprise(answer);
-            return false;
-        }
-        if (answer.value() != "t")
-            return false;
-        // The row is ours until somebody takes over, and only then does the lease have another.
-        const Answer row = session_.ask(
-            "SELECT token, (extract(epoch FROM acquired_at) * 1000000)::bigint FROM leases "
-            "WHERE name = $1 AND owner = $2",
-            {lease_name, owner_});
-        if (!row.ok())
-            surprise(row);
-        if (row.rows.empty()) // taken over already: there is nothing to work with
-            return false;
-        const Token token = std::stoll(row.value(0));
-        const bool fresh = token != token_; // else it had forgotten one that still ran
-        token_ = token;
-        if (fresh)
-            tell(Kind::granted, 0, std::stoll(row.value(1)));
-        return true;
-    }
-
-    // A client that has lost the lease goes on all the same: it does not look.
-    void use() {
-        const int writes = dice_.between(1, 6);
-        for (int i = 0; i < writes; i++) {
-            tell(Kind::holding);
-            think(0, 4);
-            observe();
-            if (!write_until_it_counts())
-                return;
-            if (dice_.one_in(3))
-                session_.ask("SELECT lease_renew($1, $2, $3::interval, $4)",
-                             {lease_name, owner_, ttl_, std::to_string(token_)});
-        }
-        if (!dice_.one_in(3)) // else it forgets, and the lease ends by itself
-            session_.ask("SELECT lease_release($1, $2, token => $3)",
-                         {lease_name, owner_, std::to_string(token_)});
-    }
-
-    void observe() {
-        const Answer answer = session_.ask(
-            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, lease_token($1, $2)",
-            {lease_name, owner_});
-        if (!answer.ok())
-            surprise(answer);
-        else if (const auto &token = answer.rows.at(0).at(1); token && std::stoll(*token) == token_)
-            tell(Kind::observed, 0, std::stoll(answer.value(0)));
-    }
-
-    enum class Outcome { committed, refused, again, failed };
-
-    bool write_until_it_counts() {
-        const std::int64_t id = ++last_id_;
-        for (;;) {
-            switch (write_once(id)) {
-            case Outcome::committed:
-                tell(Kind::acknowledged, id);
-                return true;
-            case Outcome::refused:
-                tell(Kind::refused);
-                return false;
-            case Outcome::failed:
-                return false;
-            case Outcome::again:
-                tell(Kind::retried);
+    // Waits and hand-overs, and losing tries beside them.
+    void live_calmly() {
+        const int which = lease();
+        if (dice_.one_in(3)) {
+            if (caller_.acquire(which, 3 * second, 2 * second) == Outcome::yes) {
+                think(5 * millisecond);
+                write_block(which);
+                caller_.release(which, true);
             }
+            return;
+        }
+        for (int i = 0; i < 5; i++) {
+            if (caller_.try_lease(which, ttl()) == Outcome::yes)
+                caller_.release(which, true);
+            think(3 * millisecond);
+        }
+        if (dice_.one_in(10))
+            losing_block(which);
+    }
+
+    void live_dangerously() {
+        switch (dice_.between(1, 10)) {
+        case 1:
+        case 2:
+        case 3:
+            whole_tenure(lease());
+            break;
+        case 4:
+        case 5:
+            block();
+            break;
+        case 6:
+            losing_block(lease());
+            break;
+        default:
+            call();
+        }
+        think(5 * millisecond);
+    }
+
+    // As a holder does that does not look whether it still holds the lease.
+    void whole_tenure(int which) {
+        const bool taken =
+            (dice_.one_in(2) ? caller_.try_lease(which, ttl())
+                             : caller_.acquire(which, ttl(), 200 * millisecond)) == Outcome::yes;
+        if (!taken)
+            return;
+        if (dice_.one_in(8))
+            caller_.attach(which);
+        for (int writes = static_cast<int>(dice_.between(1, 4)); writes > 0; writes--) {
+            if (caller_.lost())
+                return;
+            write_block(which);
+            if (dice_.one_in(3))
+                caller_.renew(which, ttl(), dice_.one_in(2));
+            think(10 * millisecond);
+        }
+        if (dice_.one_in(3)) // it forgets, and the lease ends by itself
+            return;
+        if (dice_.one_in(2))
+            caller_.release(which, dice_.one_in(2));
+        else
+            caller_.release_and_keep(which, ttl());
+    }
+
+    void write_block(int which) {
+        if (!caller_.begin(dice_.one_of(levels)))
+            return;
+        if (write(which))
+            caller_.commit();
+        else
+            caller_.rollback();
+    }
+
+    // In a block. What it read counts from now on, so that a stop here makes it stale.
+    bool write(int which) {
+        if (caller_.token(which) == 0 || (plan_.fenced && caller_.fence(which) != Outcome::yes))
+            return false;
+        const std::int64_t before = caller_.read_register(which);
+        think(dice_.one_in(10) ? plan_.longest_ttl : 4 * millisecond);
+        return before >= 0 && caller_.write(which, before) == Outcome::yes;
+    }
+
+    void losing_block(int which) {
+        if (!caller_.begin(dice_.one_of(levels)))
+            return;
+        if (caller_.try_lease(which, ttl()) == Outcome::no)
+            caller_.check_leftovers();
+        caller_.rollback();
+    }
+
+    void block() {
+        if (!caller_.begin(dice_.one_of(levels)))
+            return;
+        bool stands = true;
+        for (int calls = static_cast<int>(dice_.between(1, 4)); calls > 0 && stands; calls--) {
+            if (dice_.one_in(3))
+                stands = caller_.savepoint();
+            stands = stands && (dice_.one_in(3) ? write(lease()) : call());
+            if (!caller_.lost() && (!stands || dice_.one_in(6)))
+                stands = caller_.rollback_to_savepoint() || stands;
+            think(5 * millisecond);
+        }
+        if (dice_.one_in(5))
+            think(plan_.longest_ttl / 2);
+        end_block(stands);
+    }
+
+    void end_block(bool stands) {
+        if (!stands || dice_.one_in(6)) {
+            caller_.rollback();
+            return;
+        }
+        if (!dice_.one_in(5)) {
+            caller_.commit();
+            return;
+        }
+        if (!caller_.prepare())
+            return;
+        think(plan_.shortest_ttl * 2);
+        caller_.end_prepared(!dice_.one_in(4));
+    }
+
+    // Any call; whether it came to an answer.
+    bool call() {
+        const int which = lease();
+        switch (dice_.between(1, 13)) {
+        case 1:
+        case 2:
+            return answered(caller_.try_lease(which, ttl()));
+        case 3:
+            return answered(caller_.try_any(some_leases(), ttl()));
+        case 4:
+        case 5:
+            return answered(caller_.acquire(which, ttl(), dice_.between(0, second)));
+        case 6:
+            return answered(caller_.renew(which, ttl(), dice_.one_in(2)));
+        case 7:
+            return answered(caller_.renew_all(some_leases(), ttl()));
+        case 8:
+            return answered(caller_.release(which, dice_.one_in(2)));
+        case 9:
+            return answered(caller_.release_and_keep(which, ttl()));
+        case 10:
+            return answered(caller_.watch(which, dice_.between(0, second / 5)));
+        case 11:
+            return answered(caller_.attach(which));
+        case 12:
+            return caller_.detach(which);
+        default:
+            return answered(caller_.look(which));
         }
     }
 
-    Outcome end_after(const Answer &answer) {
-        session_.ask("ROLLBACK");
-        if (answer.state == "LEASE")
-            return Outcome::refused;
-        if (answer.state == "40001" || answer.state == "40P01")
-            return Outcome::again;
-        surprise(answer);
-        return Outcome::failed;
-    }
-
-    Outcome write_once(std::int64_t id) {
-        static constexpr const char *levels[] = {"READ COMMITTED", "REPEATABLE READ",
-                                                 "SERIALIZABLE"};
-        const std::string token = std::to_string(token_);
-        Answer answer =
-            session_.ask(std::string("BEGIN ISOLATION LEVEL ") + levels[dice_.between(0, 2)]);
-        if (!answer.ok())
-            return end_after(answer);
-        if (plan_.fenced) {
-            answer = session_.ask("SELECT lease_fence($1, $2)", {lease_name, token});
-            if (!answer.ok())
-                return end_after(answer);
-        }
-        // What it read counts from now on, so a stop here makes it stale.
-        answer = session_.ask("SELECT writes FROM stress_register");
-        if (!answer.ok())
-            return end_after(answer);
-        const std::string before = answer.value();
-        tell(Kind::inside);
-        think(0, 4);
-        answer = session_.ask(
-            "WITH r AS (UPDATE stress_register SET writes = writes + 1 RETURNING writes) "
-            "INSERT INTO stress_writes SELECT writes, $1, $2, $3, $4 FROM r",
-            {token, std::to_string(number_), std::to_string(id), before});
-        if (!answer.ok())
-            return end_after(answer);
-        answer = session_.ask("COMMIT");
-        return answer.ok() ? Outcome::committed : end_after(answer);
+    static bool answered(Outcome outcome) {
+        return outcome == Outcome::yes || outcome == Outcome::no;
     }
 
     const Plan &plan_;
-    int number_;
-    int pipe_;
+    Shared &shared_;
     Dice dice_;
-    std::string owner_;
-    std::string ttl_;
-    Session session_;
-    Token token_ = 0;
-    std::int64_t last_id_ = 0;
+    Caller caller_;
 };
 
 } // namespace
 
 void make_tables(const Plan &plan) {
-    Session session("stress");
-    session.must("DROP TABLE IF EXISTS stress_register, stress_writes");
+    Session session("application_name=stress");
     session.must("DROP EXTENSION IF EXISTS lease");
     session.must("CREATE EXTENSION lease");
-    session.must("CREATE TABLE stress_register (writes bigint NOT NULL)");
-    session.must("INSERT INTO stress_register VALUES (0)");
-    session.must("CREATE TABLE stress_writes (number bigint, token bigint, client int, "
-                 "id bigint, before bigint)");
-    if (!plan.fenced)
-        return;
-    for (const char *table : {"stress_register", "stress_writes"})
-        session.must(std::string("CREATE TRIGGER fenced BEFORE INSERT OR UPDATE OR DELETE ON ") +
-                     table + " FOR EACH STATEMENT EXECUTE FUNCTION lease_fenced('" + lease_name +
-                     "')");
+    for (int lease = 0; lease < plan.leases; lease++) {
+        const std::string number = std::to_string(lease);
+        session.must(text("DROP TABLE IF EXISTS register_", lease, ", writes_", lease));
+        session.must(text("CREATE TABLE register_", lease, " (writes bigint NOT NULL)"));
+        session.must(text("INSERT INTO register_", lease, " VALUES (0)"));
+        session.must(text("CREATE TABLE writes_", lease,
+                          " (number bigint, token bigint, "
+                          "contender int, id bigint, before bigint)"));
+        if (!plan.fenced)
+            continue;
+        for (const char *table : {"register_", "writes_"})
+            session.must(text("CREATE TRIGGER fenced BEFORE INSERT OR UPDATE OR DELETE ON ", table,
+                              lease, " FOR EACH ", lease % 2 == 0 ? "STATEMENT" : "ROW",
+                              " EXECUTE FUNCTION lease_fenced('", name_of_lease(lease), "')"));
+    }
 }
 
-pid_t start_client(const Plan &plan, int number, int pipe) {
-    const pid_t pid = fork();
-    if (pid < 0)
-        throw std::runtime_error("cannot fork");
-    if (pid > 0)
-        return pid;
-    // The child leaves without a farewell: what its parent has on its mind is not its own.
-    std::signal(SIGTERM, SIG_DFL);
-    try {
-        Client(plan, number, pipe).work();
-    } catch (const std::exception &error) {
-        Event event = {};
-        event.kind = Kind::surprised;
-        event.client = number;
-        std::string(error.what()).copy(event.text, sizeof(event.text) - 1);
-        if (write(pipe, &event, sizeof(event)) < 0)
-            std::_Exit(2);
+std::vector<Write> read_writes(const Plan &plan) {
+    Session session("application_name=stress");
+    std::vector<Write> writes;
+    for (int lease = 0; lease < plan.leases; lease++) {
+        const Answer answer =
+            session.must(text("SELECT number, token, contender, id, before FROM writes_", lease));
+        for (const auto &row : answer.rows)
+            writes.push_back({lease, std::stoll(*row[0]), std::stoll(*row[1]), std::stoi(*row[2]),
+                              std::stoll(*row[3]), std::stoll(*row[4])});
     }
-    std::_Exit(1);
+    return writes;
+}
+
+void be_client(const Plan &plan, Shared &shared, const Teller &teller, int life) {
+    Client(plan, shared, teller, life).live();
 }
 
 } // namespace stress

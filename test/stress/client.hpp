@@ -1,43 +1,19 @@
-// A client: a process that takes the lease, writes a few times, and lets it go or forgets
-// it. It tells its parent, through a pipe, what it is about to do and what came of it; so it
-// can be stopped at the worst moments, and the parent has the history.
+// A client: a process that does all that one can do to leases, in random order, and goes on
+// whatever happens to it.
 #ifndef LEASE_STRESS_CLIENT_HPP
 #define LEASE_STRESS_CLIENT_HPP
 
-#include "history.hpp"
 #include "plan.hpp"
-
-#include <sys/types.h>
+#include "telling.hpp"
 
 namespace stress {
 
-enum class Kind : int {
-    granted,      // token, at: acquired_at
-    observed,     // token, at
-    holding,      // about to begin a transaction
-    inside,       // in a transaction, behind the fence if there is one
-    acknowledged, // token, id
-    refused,      // token
-    retried,      // a serialization failure or deadlock: the transaction is tried again
-    surprised,    // text
-};
-
-// Written to the pipe in one piece.
-struct Event {
-    Kind kind;
-    int client;
-    Token token;
-    std::int64_t id;
-    Usec at;
-    char text[200];
-};
-
-// What clients share: one lease and two tables.
-constexpr const char *lease_name = "stress";
+// The extension, made anew, and the tables that the clients write.
 void make_tables(const Plan &plan);
+std::vector<Write> read_writes(const Plan &plan);
 
-// Starts a client; what it tells comes through the pipe's other end. It ends on SIGTERM.
-pid_t start_client(const Plan &plan, int number, int pipe);
+// Does not return. `life` tells the lives of one client apart: it is started again when it died.
+[[noreturn]] void be_client(const Plan &plan, Shared &shared, const Teller &teller, int life);
 
 } // namespace stress
 

@@ -1,42 +1,42 @@
-// What goes wrong. This one stops a client that holds the lease for longer than its ttl,
-// before a transaction or inside of one, and lets it go on.
-// Invariant: nobody stays stopped when it is gone.
+// What goes wrong, each in a process of its own, while the phase is chaos: it does one thing, tells
+// what it was, and does the next one a random time later. (Clients are stopped and killed by their
+// parent, see clients.hpp.)
 #ifndef LEASE_STRESS_NEMESIS_HPP
 #define LEASE_STRESS_NEMESIS_HPP
 
-#include "client.hpp"
 #include "plan.hpp"
+#include "server.hpp"
+#include "telling.hpp"
 
-#include <chrono>
 #include <map>
+#include <string>
 
 namespace stress {
 
-class Nemesis {
-public:
-    using Clock = std::chrono::steady_clock;
+struct Haunt {
+    const Plan &plan;
+    Shared &shared;
+    const Teller &teller;
+    Dice dice;
 
-    explicit Nemesis(const Plan &plan) : plan_(plan), dice_(plan.seed, 1000) {}
-    ~Nemesis();
-    Nemesis(const Nemesis &) = delete;
-    Nemesis &operator=(const Nemesis &) = delete;
-
-    // A client has told what it is about to do.
-    void see(const Event &event, pid_t client);
-
-    // Lets those go on whose time has come; gives the time until the next.
-    Milliseconds act();
-
-    int stopped_outside() const { return outside_; }
-    int stopped_inside() const { return inside_; }
-
-private:
-    const Plan &plan_;
-    Dice dice_;
-    std::map<pid_t, Clock::time_point> stopped_; // until then
-    int outside_ = 0;
-    int inside_ = 0;
+    Usec between(Usec low, Usec high) { return dice.between(low, high); }
+    // For some time; throws if the chaos is over by then.
+    void pause(Usec low, Usec high);
+    // Over a connection of its own. An error is no fault, and none of its business.
+    bool run(Session &session, const std::string &sql, const std::string &fault = "") const;
 };
+
+// One thing that it does; throws std::runtime_error if the server is away or the chaos is over.
+using Nemesis = void (*)(Haunt &);
+const std::map<std::string, Nemesis> &nemeses();
+
+[[noreturn]] void be_nemesis(const std::string &name, Haunt &haunt);
+
+// Connections that are cut and frozen: clients come to a socket in $PGHOST/relay.
+void relay(Haunt &haunt);
+
+// Ends what clients left prepared, for good or not.
+void end_prepared(Haunt &haunt);
 
 } // namespace stress
 

@@ -2,23 +2,27 @@
 #ifndef LEASE_STRESS_PLAN_HPP
 #define LEASE_STRESS_PLAN_HPP
 
-#include <chrono>
+#include "moments.hpp"
+
 #include <cstdint>
 #include <random>
+#include <set>
+#include <string>
 
 namespace stress {
-
-using Milliseconds = std::chrono::milliseconds;
 
 struct Plan {
     std::uint64_t seed = 1;
     int clients = 8;
-    bool fenced = true; // false: nobody calls lease_fence, and the table has no trigger
-    Milliseconds ttl{60};
-    // It ends when all of these have happened, or the time is up.
-    int takeovers = 50;    // of leases that had expired
-    int stale_writes = 20; // that were refused, or came through
-    Milliseconds most{180000};
+    int leases = 5;
+    bool fenced = true; // false: nobody calls lease_fence, and the tables have no trigger
+    Usec calm = 4 * second;
+    Usec chaos = 20 * second;
+    Usec healing = 4 * second;
+    Usec shortest_ttl = 30 * millisecond;
+    Usec longest_ttl = 400 * millisecond;
+    std::set<std::string> nemeses; // by their names
+    bool reconnects = false;       // clients connect anew for each thing that they do
 };
 
 // A stream of numbers of its own for each part of a run.
@@ -26,10 +30,13 @@ class Dice {
 public:
     Dice(std::uint64_t seed, std::uint64_t part) : engine_(seed * 1000003 + part) {}
 
-    int between(int low, int high) {
-        return std::uniform_int_distribution<int>(low, high)(engine_);
+    std::int64_t between(std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
     }
     bool one_in(int count) { return between(1, count) == 1; }
+    template <typename Container> const auto &one_of(const Container &things) {
+        return *(std::begin(things) + between(0, std::size(things) - 1));
+    }
 
 private:
     std::mt19937_64 engine_;

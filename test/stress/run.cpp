@@ -1,156 +1,200 @@
 #include "run.hpp"
 
+#include "cast.hpp"
 #include "client.hpp"
-#include "nemesis.hpp"
 #include "server.hpp"
+#include "text.hpp"
 
-#include <algorithm>
-#include <csignal>
-#include <poll.h>
-#include <stdexcept>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <cstdlib>
+#include <fstream>
 
 namespace stress {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// All clients of a run; they end with it.
-class Clients {
+class Recorder {
 public:
-    explicit Clients(const Plan &plan) {
-        int ends[2];
-        if (pipe(ends) != 0)
-            throw std::runtime_error("no pipe");
-        told_ = ends[0];
-        for (int number = 1; number <= plan.clients; number++)
-            pids_.push_back(start_client(plan, number, ends[1]));
-        close(ends[1]);
-    }
-    ~Clients() {
-        end();
-        close(told_);
-    }
-    Clients(const Clients &) = delete;
-    Clients &operator=(const Clients &) = delete;
+    explicit Recorder(Run &run) : run_(run) {}
 
-    pid_t pid_of(int number) const { return pids_.at(number - 1); }
-
-    // The next event, or false if none comes in that time or none can come any more.
-    bool next(Event &event, Milliseconds patience) {
-        pollfd one = {told_, POLLIN, 0};
-        return poll(&one, 1, static_cast<int>(patience.count())) > 0 &&
-               read(told_, &event, sizeof(event)) == sizeof(event);
-    }
-
-    void end() {
-        for (const pid_t pid : pids_) {
-            kill(pid, SIGTERM);
-            kill(pid, SIGCONT);
+    void note(const Message &message) {
+        History &history = run_.history;
+        switch (message.type) {
+        case Message::Type::operation:
+            note_latest(history.operations, operations_, message.operation);
+            note_grant(message.operation);
+            break;
+        case Message::Type::transaction:
+            note_latest(history.transactions, transactions_, message.transaction);
+            break;
+        case Message::Type::shift:
+            history.shifts.push_back(message.shift);
+            break;
+        case Message::Type::crash:
+            history.crashes.push_back(message.shift.from);
+            break;
+        case Message::Type::fault:
+            run_.faults[message.text]++;
+            break;
+        case Message::Type::surprise:
+            history.surprises.emplace_back(message.text);
+            break;
+        case Message::Type::leftover:
+            history.leftovers.emplace_back(message.text);
+            break;
         }
-        for (const pid_t pid : pids_)
-            waitpid(pid, nullptr, 0);
-        pids_.clear();
     }
 
 private:
-    int told_ = -1;
-    std::vector<pid_t> pids_;
+    using Places = std::map<std::pair<int, std::int64_t>, std::size_t>;
+
+    template <typename Thing>
+    static void note_latest(std::vector<Thing> &things, Places &places, const Thing &thing) {
+        const auto [place, fresh] = places.try_emplace({thing.contender, thing.id}, things.size());
+        if (fresh)
+            things.push_back(thing);
+        else
+            things[place->second] = thing;
+    }
+
+    void note_grant(const Operation &operation) {
+        if (operation.outcome != Outcome::yes ||
+            (operation.kind != Kind::tried && operation.kind != Kind::acquired))
+            return;
+        if (last_grant_ != 0)
+            run_.longest_pause = std::max(run_.longest_pause, operation.answered - last_grant_);
+        last_grant_ = std::max(last_grant_, operation.answered);
+    }
+
+    Run &run_;
+    Places operations_;
+    Places transactions_;
+    Usec last_grant_ = 0;
 };
 
-void note(const Event &event, Run &run) {
-    History &history = run.history;
-    switch (event.kind) {
-    case Kind::granted:
-        history.grants.push_back({event.token, event.client, event.at});
-        break;
-    case Kind::observed:
-        history.observations.push_back({event.token, event.client, event.at});
-        break;
-    case Kind::acknowledged:
-        history.acknowledged.push_back({event.client, event.id});
-        break;
-    case Kind::refused:
-        history.refusals.push_back({event.token, event.client});
-        break;
-    case Kind::retried:
-        run.retries++;
-        break;
-    case Kind::surprised:
-        history.surprises.emplace_back(event.text);
-        break;
-    case Kind::holding:
-    case Kind::inside:
-        break;
+class Stage {
+public:
+    explicit Stage(const Plan &plan, Run &run)
+        : run_(run), shared_(*Shared::map(shared_file())), recorder_(run),
+          cast_(start(plan), shared_) {}
+
+    void play(Phase phase, Usec length) {
+        shared_.phase = phase;
+        if (phase == Phase::chaos)
+            cast_.start_nemeses();
+        for (const Usec until = now() + length; now() < until;)
+            step(phase == Phase::chaos);
+        if (phase == Phase::chaos)
+            end_chaos();
+    }
+    Span play_in_peace(Phase phase, Usec length) {
+        const Usec from = now();
+        play(phase, length);
+        return {from, now()};
+    }
+
+    void end() {
+        cast_.end_clients();
+        Message message;
+        while (cast_.next(message))
+            recorder_.note(message);
+    }
+
+private:
+    const Plan &start(const Plan &plan) {
+        shared_.phase = Phase::calm;
+        shared_.clock_offset = 0;
+        shared_.contenders = 0;
+        return plan;
+    }
+
+    void step(bool hurting) {
+        Message message;
+        if (cast_.next(message)) {
+            recorder_.note(message);
+            if (hurting) {
+                const std::string what = cast_.hurt(message);
+                if (!what.empty())
+                    run_.faults[what]++;
+            }
+        }
+        cast_.let_go_on();
+    }
+
+    // A nemesis may be in the middle of something that it has to tell, or to mend.
+    void end_chaos() {
+        shared_.phase = Phase::healing;
+        for (const Usec until = now() + 3 * second; now() < until;)
+            step(false);
+        const Shift shift{now(), now(), 0};
+        shared_.clock_offset = 0;
+        run_.history.shifts.push_back(shift);
+        run_.history.shifts.back().to = now();
+    }
+
+    Run &run_;
+    Shared &shared_;
+    Recorder recorder_;
+    Cast cast_;
+};
+
+// Our own sessions' may end a little later.
+void wait_for_sessions(Session &session) {
+    for (int i = 0; i < 200; i++) {
+        const Answer answer = session.must(
+            "SELECT (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client') + "
+            "(SELECT count(*) FROM pg_prepared_xacts)");
+        if (answer.value() == "0")
+            return;
+        sleep_for(50 * millisecond);
     }
 }
 
-void read_writes(Session &session, Run &run) {
-    const Answer answer =
-        session.must("SELECT number, token, client, id, before FROM stress_writes ORDER BY number");
-    for (const auto &row : answer.rows)
-        run.history.writes.push_back({std::stoll(*row[0]), std::stoll(*row[1]), std::stoi(*row[2]),
-                                      std::stoll(*row[3]), std::stoll(*row[4])});
+void roll_back_prepared(Session &session) {
+    for (const auto &row : session.must("SELECT gid FROM pg_prepared_xacts").rows)
+        session.must(text("ROLLBACK PREPARED '", *row[0], "'"));
 }
 
-// Writes that were refused; without the fence, those that came through all the same.
-int stale_writes(const Plan &plan, const Run &run, Session &session) {
-    if (plan.fenced)
-        return static_cast<int>(run.history.refusals.size());
-    return std::stoi(
-        session
-            .must("SELECT count(*) FROM (SELECT token < max(token) OVER (ORDER BY number) AS stale "
-                  "FROM stress_writes) w WHERE stale")
-            .value());
+// What the server's log says of takeovers, and what no server should say.
+void read_log(std::streamoff from, Run &run) {
+    static const std::vector<std::string> bad = {"PANIC:", "TRAP:",        "you don't own a lock",
+                                                 " leak",  "by signal 6:", "by signal 11:"};
+    std::ifstream log(std::getenv("LEASE_LOG"));
+    log.seekg(from);
+    for (std::string line; std::getline(log, line);) {
+        run.takeovers += line.find(" is taken over,") != std::string::npos ? 1 : 0;
+        for (const std::string &sign : bad)
+            if (line.find(sign) != std::string::npos)
+                run.history.surprises.push_back(line);
+    }
+}
+
+std::streamoff length_of_log() {
+    std::ifstream log(std::getenv("LEASE_LOG"), std::ios::ate);
+    return log.tellg();
 }
 
 } // namespace
 
 Run run(const Plan &plan) {
+    const std::streamoff log = length_of_log();
+    crash_server(); // so that its clock can be set
     make_tables(plan);
     Run run;
-    const Clock::time_point began = Clock::now();
-    Clock::time_point asked = began;
+    run.history.leases = plan.leases;
+    const Usec began = now();
     {
-        Session session("stress");
-        Clients clients(plan);
-        Nemesis nemesis(plan);
-        Event event = {};
-        bool enough = false;
-        while (!enough && Clock::now() - began < plan.most) {
-            if (clients.next(event, nemesis.act())) {
-                note(event, run);
-                nemesis.see(event, clients.pid_of(event.client));
-            }
-            if (Clock::now() - asked < Milliseconds(100))
-                continue;
-            asked = Clock::now();
-            const Answer answer = session.must(
-                "SELECT coalesce(max(takeovers), 0) FROM leases WHERE name = $1", {lease_name});
-            run.takeovers = std::stoi(answer.value());
-            enough = run.takeovers >= plan.takeovers &&
-                     stale_writes(plan, run, session) >= plan.stale_writes;
-        }
-        run.stopped_outside = nemesis.stopped_outside();
-        run.stopped_inside = nemesis.stopped_inside();
-        clients.end();
-        while (clients.next(event, Milliseconds(0)))
-            note(event, run);
+        Stage stage(plan, run);
+        run.history.calm = stage.play_in_peace(Phase::calm, plan.calm);
+        stage.play(Phase::chaos, plan.chaos);
+        run.history.healing = stage.play_in_peace(Phase::healing, plan.healing);
+        stage.end();
     }
-    // Their sessions may end a little later.
-    Session session("stress");
-    for (int i = 0; i < 200; i++) {
-        if (session
-                .must(
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'client-%'")
-                .value() == "0")
-            break;
-        session.must("SELECT pg_sleep(0.05)");
-    }
-    read_writes(session, run);
-    run.length = std::chrono::duration_cast<Milliseconds>(Clock::now() - began);
+    Session session("application_name=stress");
+    roll_back_prepared(session);
+    wait_for_sessions(session);
+    run.history.writes = read_writes(plan);
+    run.length = now() - began;
+    read_log(log, run);
     return run;
 }
 

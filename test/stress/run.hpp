@@ -1,19 +1,21 @@
-// One run: clients, the nemesis, and the history of both.
+// One run: clients, what goes wrong, and the history of all that.
 #ifndef LEASE_STRESS_RUN_HPP
 #define LEASE_STRESS_RUN_HPP
 
 #include "history.hpp"
 #include "plan.hpp"
 
+#include <map>
+#include <string>
+
 namespace stress {
 
 struct Run {
     History history;
-    int takeovers = 0; // of leases that had expired, as the server counts them
-    int stopped_outside = 0;
-    int stopped_inside = 0;
-    int retries = 0;
-    Milliseconds length{0};
+    std::map<std::string, int> faults; // how often each of them happened
+    std::int64_t takeovers = 0;        // of leases that had expired, by the server's log
+    Usec longest_pause = 0;            // in which nobody was granted anything
+    Usec length = 0;
 };
 
 // Runs it to its end. Throws std::runtime_error if there is no server.

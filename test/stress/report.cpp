@@ -1,0 +1,52 @@
+#include "report.hpp"
+
+#include "measures.hpp"
+#include "text.hpp"
+
+namespace stress {
+
+namespace {
+
+void append(std::vector<Usec> &all, const std::vector<Usec> &more) {
+    all.insert(all.end(), more.begin(), more.end());
+}
+
+} // namespace
+
+std::vector<Violation> Report::add(const Run &run) {
+    std::vector<Violation> found = check(run.history);
+    runs_++;
+    length_ += run.length;
+    operations_ += run.history.operations.size();
+    writes_ += run.history.writes.size();
+    const Fates fates(run.history.transactions);
+    grants_ += count_grants(run.history, fates);
+    takeovers_ += run.takeovers;
+    violations_ += found.size();
+    longest_pause_ = std::max(longest_pause_, run.longest_pause);
+    for (const auto &[name, count] : run.faults)
+        faults_[name] += count;
+    for (const auto &[promise, count] : count_by_promise(found))
+        broken_[promise] += count;
+    append(tries_, times_of_tries(run.history));
+    append(hand_overs_, hand_overs(run.history, fates));
+    return found;
+}
+
+std::string Report::in_words() const {
+    std::string words =
+        text(runs_, " runs, ", length_ / second, " s: ", operations_, " operations, ", grants_,
+             " grants, ", takeovers_, " takeovers, ", writes_, " fenced writes; no grant for ",
+             longest_pause_ / millisecond, " ms at the most\n", "  in peace: p99 of ",
+             tries_.size(), " tries ", percentile(tries_, 99), " us, median of ",
+             hand_overs_.size(), " hand-overs ", percentile(hand_overs_, 50), " us\n  faults:");
+    for (const auto &[name, count] : faults_)
+        words += text(" ", name, " ", count, ",");
+    words.back() = '\n';
+    words += text("  violations: ", violations_, "\n");
+    for (const auto &[promise, count] : broken_)
+        words += text("    ", name_of(promise), ": ", count, "\n");
+    return words;
+}
+
+} // namespace stress
