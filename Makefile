@@ -46,6 +46,7 @@ PG_CPPFLAGS = -isystem $(includedir_server)
 PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \
 	-fno-exceptions -fno-rtti -fvisibility=hidden
 PG_CXXFLAGS += $(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
+PG_CPPFLAGS += $(LEASE_FAULTS:%=-DLEASE_FAULTS) # see src/core/faults.hpp
 # The server's C++ driver links, so that it finds its own library.
 override COMPILER = $(CXX) $(CXXFLAGS)
 # Else PGXS compiles every file once more, by clang, in that one's own standard.

@@ -1,5 +1,6 @@
 #include "ending.hpp"
 
+#include "core/faults.hpp"
 #include "durability.hpp"
 #include "gate.hpp"
 #include "reasons.hpp"
@@ -27,7 +28,8 @@ void end_now(Table &table, std::string_view name, Look &look, const Ender &ender
         ereport(ERROR, (errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("keep is out of range"),
                         errdetail("It leads beyond the last timestamp.")));
     // A break that a crash forgets would be a tenure come back to life.
-    if (ender.how == Ending::broken || *free_from > *look.row.expiry)
+    if (ender.how == Ending::broken ||
+        (*free_from > *look.row.expiry && !planted("keep-asynchronous")))
         require_durable_commit();
     if (ender.how == Ending::broken)
         ereport(LOG_SERVER_ONLY,

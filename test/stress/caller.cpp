@@ -51,7 +51,7 @@ void Caller::become_another() {
 }
 
 void Caller::connect() {
-    static const std::vector<std::string> levels = {"read\\ committed", "repeatable\\ read",
+    static const std::vector<std::string> levels = {"read\\\\ committed", "repeatable\\\\ read",
                                                     "serializable"};
     if (lost_ && dice_.one_in(2))
         become_another();

@@ -60,25 +60,26 @@ void check_fences(const Operations &operations, const Fates &fates, Tenures &ten
     }
 }
 
-// Whether the grant came too early for what was promised to the tenure before.
-bool cuts_short(const Guarantee &promised, const Operation &grant, const ServerClock &clock,
-                const Tenures &tenures) {
-    const Span when{grant.asked, grant.answered};
-    return promised.since <= when.to && when.to < promised.before &&
-           clock.most(when) < promised.until && !tenures.may_be_broken({promised.since, when.to});
+// By how much the grant came too early for what was promised to the tenure before; 0: it did not.
+// If the clock passed that instant, and was set back, somebody else may have had it meanwhile.
+Usec cut_short(const Guarantee &promised, const Operation &grant, const ServerClock &clock,
+               const Tenures &tenures) {
+    const Span lasting{promised.since, grant.answered};
+    if (grant.answered < promised.since || grant.answered >= promised.before ||
+        tenures.may_be_broken(lasting))
+        return 0;
+    return std::max<Usec>(0, promised.until - clock.most(lasting));
 }
 
 void check_grant(const Operation &grant, const Tenure &earlier, const ServerClock &clock,
                  const Tenures &tenures, Violations &found) {
-    const Usec when = clock.most({grant.asked, grant.answered});
     for (const Guarantee &promised : earlier.guarantees)
-        if (cuts_short(promised, grant, clock, tenures))
-            found.push_back(
-                {Promise::one_holder, text(told(grant), ": token ", earlier.token, " lasts for ",
-                                           promised.until - when, " us more")});
-    if (cuts_short(earlier.kept, grant, clock, tenures))
-        found.push_back({Promise::kept_free, text(told(grant), ": kept free for ",
-                                                  earlier.kept.until - when, " us more")});
+        if (const Usec cut = cut_short(promised, grant, clock, tenures); cut > 0)
+            found.push_back({Promise::one_holder, text(told(grant), ": token ", earlier.token,
+                                                       " lasts for ", cut, " us more")});
+    if (const Usec cut = cut_short(earlier.kept, grant, clock, tenures); cut > 0)
+        found.push_back(
+            {Promise::kept_free, text(told(grant), ": kept free for ", cut, " us more")});
 }
 
 void check_grants(const ServerClock &clock, Tenures &tenures, Violations &found) {

@@ -166,6 +166,11 @@ BOOST_AUTO_TEST_CASE(finds_a_holder_that_is_denied) {
         denied.answered = 200 * millisecond; // it may have run out by then
         story.expect({});
     }
+    Story back = two_tenures();
+    back.add(1, Kind::looked, 150, Outcome::no, 0);
+    back.shift(120, 100); // it ran out, and somebody else may have had it since
+    back.shift(130, 0);
+    back.expect({});
     Story story = two_tenures();
     story.add(1, Kind::tried, 120, Outcome::unknown, 0, 1); // may shorten it at any time
     story.add(1, Kind::looked, 150, Outcome::no, 0);

@@ -206,10 +206,9 @@ private:
 
 void make_tables(const Plan &plan) {
     Session session("application_name=stress");
-    session.must("DROP EXTENSION IF EXISTS lease");
+    session.must("DROP EXTENSION IF EXISTS lease CASCADE"); // the triggers of a run before
     session.must("CREATE EXTENSION lease");
     for (int lease = 0; lease < plan.leases; lease++) {
-        const std::string number = std::to_string(lease);
         session.must(text("DROP TABLE IF EXISTS register_", lease, ", writes_", lease));
         session.must(text("CREATE TABLE register_", lease, " (writes bigint NOT NULL)"));
         session.must(text("INSERT INTO register_", lease, " VALUES (0)"));

@@ -3,6 +3,8 @@
 #include "measures.hpp"
 #include "text.hpp"
 
+#include <fstream>
+
 namespace stress {
 
 namespace {
@@ -12,6 +14,26 @@ void append(std::vector<Usec> &all, const std::vector<Usec> &more) {
 }
 
 } // namespace
+
+void write_down(const History &history, const std::string &path) {
+    constexpr const char *outcomes[] = {"unknown", "yes", "no", "failed"};
+    std::multimap<Usec, std::string> lines;
+    for (const Operation &one : history.operations)
+        lines.emplace(one.asked, text(told(one), ", for ", one.length, ", to ", one.answered, ": ",
+                                      outcomes[static_cast<int>(one.outcome)], ", transaction ",
+                                      one.transaction, one.undone ? ", undone" : ""));
+    for (const Transaction &one : history.transactions)
+        lines.emplace(one.asked,
+                      text("end of ", one.id, " of contender ", one.contender, " at ", one.asked,
+                           " to ", one.answered, ": ", outcomes[static_cast<int>(one.outcome)]));
+    for (const Shift &one : history.shifts)
+        lines.emplace(one.from, text("clock ", one.offset, " at ", one.from, " to ", one.to));
+    for (const Usec crash : history.crashes)
+        lines.emplace(crash, text("crash at ", crash));
+    std::ofstream file(path);
+    for (const auto &[at, line] : lines)
+        file << line << "\n";
+}
 
 std::vector<Violation> Report::add(const Run &run) {
     std::vector<Violation> found = check(run.history);

@@ -7,6 +7,9 @@
 
 namespace stress {
 
+// All of it, a line each, in the order of time: to look into what went wrong.
+void write_down(const History &history, const std::string &path);
+
 // Adds up, checks and tells.
 class Report {
 public:

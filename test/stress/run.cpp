@@ -71,11 +71,18 @@ private:
     Usec last_grant_ = 0;
 };
 
+Shared &begin_sharing() {
+    Shared &shared = *Shared::map(shared_file());
+    shared.phase = Phase::calm;
+    shared.clock_offset = 0;
+    shared.contenders = 0;
+    return shared;
+}
+
 class Stage {
 public:
-    explicit Stage(const Plan &plan, Run &run)
-        : run_(run), shared_(*Shared::map(shared_file())), recorder_(run),
-          cast_(start(plan), shared_) {}
+    Stage(const Plan &plan, Run &run, Shared &shared)
+        : run_(run), shared_(shared), recorder_(run), cast_(plan, shared) {}
 
     void play(Phase phase, Usec length) {
         shared_.phase = phase;
@@ -100,13 +107,6 @@ public:
     }
 
 private:
-    const Plan &start(const Plan &plan) {
-        shared_.phase = Phase::calm;
-        shared_.clock_offset = 0;
-        shared_.contenders = 0;
-        return plan;
-    }
-
     void step(bool hurting) {
         Message message;
         if (cast_.next(message)) {
@@ -177,13 +177,14 @@ std::streamoff length_of_log() {
 
 Run run(const Plan &plan) {
     const std::streamoff log = length_of_log();
+    Shared &shared = begin_sharing();
     crash_server(); // so that its clock can be set
     make_tables(plan);
     Run run;
     run.history.leases = plan.leases;
     const Usec began = now();
     {
-        Stage stage(plan, run);
+        Stage stage(plan, run, shared);
         run.history.calm = stage.play_in_peace(Phase::calm, plan.calm);
         stage.play(Phase::chaos, plan.chaos);
         run.history.healing = stage.play_in_peace(Phase::healing, plan.healing);

@@ -29,7 +29,11 @@ std::set<std::string> all_nemeses() {
     return names;
 }
 
-void tell(const std::vector<Violation> &violations) {
+// With KEEP=1 the history is there to be looked into.
+void tell(const Plan &plan, const Run &run, const std::vector<Violation> &violations) {
+    if (!violations.empty())
+        write_down(run.history,
+                   std::string(std::getenv("TMPDIR")) + "/history." + std::to_string(plan.seed));
     constexpr std::size_t most = 20;
     for (std::size_t i = 0; i < std::min(most, violations.size()); i++)
         std::cout << "  " << name_of(violations[i].promise) << ": " << violations[i].what << "\n";
@@ -53,7 +57,7 @@ BOOST_AUTO_TEST_CASE(what_is_promised_is_kept_under_chaos) {
     Report report;
     const std::vector<Violation> violations = report.add(run);
     std::cout << "SEED=" << plan.seed << ": " << report.in_words();
-    tell(violations);
+    tell(plan, run, violations);
 
     BOOST_TEST(violations.empty());
     BOOST_TEST(run.takeovers > 20);
@@ -69,9 +73,10 @@ BOOST_AUTO_TEST_CASE(soak, *boost::unit_test::disabled()) {
     for (std::uint64_t seed = seed_from_environment(); now() < until; seed++) {
         Plan plan = plan_for(seed);
         plan.chaos = 50 * second;
-        const std::vector<Violation> violations = report.add(stress::run(plan));
+        const Run run = stress::run(plan);
+        const std::vector<Violation> violations = report.add(run);
         std::cout << "SEED=" << seed << ": " << violations.size() << " violations\n";
-        tell(violations);
+        tell(plan, run, violations);
     }
     std::cout << report.in_words();
     BOOST_TEST(report.violations() == 0U);

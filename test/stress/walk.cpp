@@ -116,11 +116,12 @@ void Walk::denied(const Operation &operation) {
     if (!about_last || operation.kind == Kind::acquired || operation.kind == Kind::watched ||
         sure_.since == never || haunted_)
         return;
-    const Span when{operation.asked, operation.answered};
-    if (clock_.most(when) < sure_.until && !tenures_.may_be_broken({sure_.since, when.to}))
+    // If the clock passed its end, and was set back, somebody else may have had it meanwhile.
+    const Span lasting{sure_.since, operation.answered};
+    if (clock_.most(lasting) < sure_.until && !tenures_.may_be_broken(lasting))
         found_.push_back({Promise::holder_is_told_so,
                           text(told(operation), " is denied: token ", token_, " lasts for ",
-                               sure_.until - clock_.most(when), " us more")});
+                               sure_.until - clock_.most(lasting), " us more")});
 }
 
 void Walk::unclear(const Operation &operation, const Fate &fate) {
