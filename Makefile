@@ -11,6 +11,8 @@
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make soak MINUTES=60 [SEED=number]                the stress tests for so long, in runs of a minute
+#   make test-faults      plants faults, and sees that the stress tests find each; some minutes
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
@@ -27,7 +29,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
+BY_HARNESS = demo test test-majors test-faults soak lint coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -140,7 +142,8 @@ $(UNIT_OBJS): $(UNIT)/%.o: $(TOP)/%.cpp $(CORE_HEADERS) $(wildcard $(TOP)/test/u
 .PHONY: stress
 stress: build/stress/run build/stress/clock.so
 STRESS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/stress/*.cpp))
-STRESS_CXXFLAGS = $(filter-out -I$(TOP)/src,$(UNIT_CXXFLAGS)) -I$(includedir)
+STRESS_CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -DBOOST_TEST_DYN_LINK $(if $(WERROR),-Werror) \
+	-I$(includedir)
 build/stress/run: $(STRESS_OBJS)
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(STRESS_CXXFLAGS) -o $@ $^ -L$(libdir) -lpq -lboost_unit_test_framework

@@ -2,6 +2,7 @@
 
 #include "client.hpp"
 #include "nemesis.hpp"
+#include "server.hpp"
 
 #include <csignal>
 #include <stdexcept>
@@ -45,7 +46,7 @@ void Cast::start_nemeses() {
     std::uint64_t part = 2000000;
     for (const std::string &name : names) {
         part++;
-        if (name == "stop" || name == "die")
+        if (name != "prepared" && nemeses().count(name) == 0)
             continue; // see hurt()
         const Teller teller(tell_, -1);
         nemeses_.push_back(start(teller, [&] {
@@ -60,25 +61,47 @@ bool Cast::next(Message &message) {
     return poll(&one, 1, 5) > 0 && read(told_, &message, sizeof(message)) == sizeof(message);
 }
 
-std::string Cast::hurt(const Message &message) {
-    if (message.client < 0 || message.type != Message::Type::operation)
-        return "";
-    const pid_t client = clients_[message.client];
-    if (plan_.nemeses.count("die") != 0 && dice_.one_in(1500)) {
-        kill(client, SIGKILL);
-        waitpid(client, nullptr, 0);
-        stopped_.erase(client);
-        start_client(message.client);
-        return "client killed";
-    }
-    // Those who hold or fence a lease; and somebody has to take over.
-    const bool holds = message.operation.outcome == Outcome::yes;
+bool Cast::kill_one(int number) {
+    if (plan_.nemeses.count("die") == 0 || !dice_.one_in(1500))
+        return false;
+    const pid_t client = clients_[number];
+    kill(client, SIGKILL);
+    waitpid(client, nullptr, 0);
+    stopped_.erase(client);
+    start_client(number);
+    return true;
+}
+
+// Those who hold or fence a lease; and not all: somebody has to take over.
+bool Cast::stop_one(int number, bool holds) {
+    const pid_t client = clients_[number];
     if (plan_.nemeses.count("stop") == 0 || !holds || stopped_.size() >= clients_.size() / 3 ||
-        stopped_.count(client) != 0 || !dice_.one_in(40) || kill(client, SIGSTOP) != 0)
-        return "";
+        stopped_.count(client) != 0 || !dice_.one_in(40 / plan_.haste) ||
+        kill(client, SIGSTOP) != 0)
+        return false;
     stopped_[client] = now() + dice_.between(plan_.longest_ttl / 2, 3 * plan_.longest_ttl);
-    return message.operation.transaction != 0 ? "client stopped in a transaction"
-                                              : "client stopped";
+    return true;
+}
+
+std::vector<Message> Cast::hurt(const Message &message) {
+    if (message.client < 0 || message.type != Message::Type::operation)
+        return {};
+    const Operation &operation = message.operation;
+    const bool yes = operation.outcome == Outcome::yes;
+    if (kill_one(message.client))
+        return {Message::of(Message::Type::fault, "client killed")};
+    if (stop_one(message.client, yes))
+        return {Message::of(Message::Type::fault, operation.transaction != 0
+                                                      ? "client stopped in a transaction"
+                                                      : "client stopped")};
+    const bool keeps = operation.kind == Kind::released && operation.length >= 0 &&
+                       operation.transaction == 0 && yes;
+    if (plan_.nemeses.count("crash after keep") == 0 || !keeps)
+        return {};
+    const Message before = Message::of(Message::Type::crash);
+    crash_server();
+    return {before, Message::of(Message::Type::crash),
+            Message::of(Message::Type::fault, "server stopped after a release that keeps")};
 }
 
 void Cast::let_go_on() {

@@ -24,8 +24,8 @@ public:
     bool next(Message &message);
 
     // Stops a client, or kills it, at what it has just told, now and then; and lets those go on
-    // whose time has come. Gives what it did, or "".
-    std::string hurt(const Message &message);
+    // whose time has come. Gives what there is to tell of it.
+    std::vector<Message> hurt(const Message &message);
     void let_go_on();
 
     void start_nemeses();
@@ -33,6 +33,8 @@ public:
 
 private:
     void start_client(int number);
+    bool kill_one(int number);
+    bool stop_one(int number, bool holds);
     static void end(std::vector<pid_t> &pids);
 
     const Plan &plan_;

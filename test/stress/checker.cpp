@@ -60,6 +60,36 @@ void check_fences(const Operations &operations, const Fates &fates, Tenures &ten
     }
 }
 
+// Whether the lease was held all the time, for sure.
+bool held_throughout(const Tenure &tenure, Span span, const ServerClock &clock) {
+    for (const Guarantee &promised : tenure.guarantees) {
+        if (promised.since > span.from || promised.before <= span.from)
+            continue;
+        // The holder's next step asked for the next one.
+        const Usec to = std::min(span.to, promised.before);
+        if (clock.most({promised.since, to}) >= promised.until)
+            return false;
+        if (to == span.to)
+            return true;
+        span.from = to;
+    }
+    return false;
+}
+
+void check_watchers(const Operations &operations, const ServerClock &clock, Tenures &tenures,
+                    Violations &found) {
+    for (const Operation *operation : operations) {
+        if (operation->kind != Kind::watched || operation->outcome != Outcome::no)
+            continue;
+        const Span when{operation->asked, operation->answered};
+        for (const Tenure &tenure : tenures.all())
+            if (held_throughout(tenure, when, clock) && !tenures.may_be_broken(when))
+                found.push_back(
+                    {Promise::holder_is_told_so,
+                     text(told(*operation), ": nobody, but token ", tenure.token, " lasts")});
+    }
+}
+
 // By how much the grant came too early for what was promised to the tenure before; 0: it did not.
 // If the clock passed that instant, and was set back, somebody else may have had it meanwhile.
 Usec cut_short(const Guarantee &promised, const Operation &grant, const ServerClock &clock,
@@ -119,6 +149,7 @@ void check_lease(const History &history, const Fates &fates, int lease, Violatio
         walk.end();
     }
     check_grants(clock, tenures, found);
+    check_watchers(operations, clock, tenures, found);
     check_progress(history, operations, fates, lease, found);
 }
 

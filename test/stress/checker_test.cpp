@@ -177,6 +177,19 @@ BOOST_AUTO_TEST_CASE(finds_a_holder_that_is_denied) {
     story.expect({});
 }
 
+BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
+    Story story;
+    story.yes(1, Kind::tried, 100, 10, 50);
+    story.yes(1, Kind::renewed, 110, 10, 100);
+    const std::size_t watch = story.history.operations.size();
+    story.add(3, Kind::watched, 109, Outcome::no, 0).answered = 115 * millisecond;
+    story.expect({{Promise::holder_is_told_so, 1}});
+    story.history.operations[watch].answered = 210 * millisecond;
+    story.expect({});
+    story.history.operations[watch].asked = 99 * millisecond;
+    story.expect({});
+}
+
 BOOST_AUTO_TEST_CASE(finds_a_grant_while_the_lease_is_kept_from_all) {
     Story story = two_tenures();
     story.yes(1, Kind::released, 110, 10, 201); // to 301 at least

@@ -12,17 +12,19 @@ const std::vector<std::string> levels = {"READ COMMITTED", "REPEATABLE READ", "S
 class Client {
 public:
     Client(const Plan &plan, Shared &shared, const Teller &teller, int life)
-        : plan_(plan), shared_(shared), dice_(plan.seed, life),
-          caller_(plan, teller, shared, dice_) {}
+        : plan_(plan), shared_(shared), watches_(teller.client() < plan.watchers),
+          dice_(plan.seed, life), caller_(plan, teller, shared, dice_) {}
 
     [[noreturn]] void live() {
         for (Phase before = shared_.phase;;) {
             const Phase phase = shared_.phase;
             // What was attached goes on for as long as its session.
-            if (caller_.lost() || plan_.reconnects || phase != before || dice_.one_in(200))
+            if (caller_.lost() || watches_ || phase != before || dice_.one_in(200))
                 caller_.connect();
             before = phase;
-            if (phase == Phase::chaos)
+            if (watches_)
+                caller_.watch(lease(), 0);
+            else if (phase == Phase::chaos)
                 live_dangerously();
             else
                 live_calmly();
@@ -198,6 +200,7 @@ private:
 
     const Plan &plan_;
     Shared &shared_;
+    bool watches_;
     Dice dice_;
     Caller caller_;
 };

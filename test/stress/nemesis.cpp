@@ -99,6 +99,14 @@ void maintain(Haunt &haunt) {
     haunt.run(session, statement, statement.substr(0, statement.find(" dist_lock")));
 }
 
+// Every change of a row leads to another place then, and to new entries in all indexes.
+void move(Haunt &haunt) {
+    haunt.pause(0, 500 * millisecond);
+    Session session = own_session();
+    haunt.run(session, "CREATE INDEX IF NOT EXISTS dist_lock_expiry ON dist_lock (expiry)");
+    haunt.run(session, "VACUUM dist_lock", "vacuumed while rows move");
+}
+
 // Their places go to the rows that come next.
 void purge(Haunt &haunt) {
     haunt.pause(0, 200 * millisecond);
@@ -163,7 +171,7 @@ void lock_rows(Haunt &haunt) {
 } // namespace
 
 void Haunt::pause(Usec low, Usec high) {
-    for (const Usec until = now() + between(low, high); now() < until;) {
+    for (const Usec until = now() + between(low, high) / plan.haste; now() < until;) {
         sleep_for(std::min(until - now(), 20 * millisecond));
         if (shared.phase != Phase::chaos)
             throw std::runtime_error("it is over");
@@ -199,13 +207,19 @@ void end_prepared(Haunt &haunt) {
 }
 
 const std::map<std::string, Nemesis> &nemeses() {
-    static const std::map<std::string, Nemesis> all = {
-        {"cancel", cancel},       {"terminate", terminate},
-        {"kill", kill_backend},   {"crash", crash},
-        {"clock", shift_clock},   {"maintenance", maintain},
-        {"purge", purge},         {"break", break_lease},
-        {"dump", dump},           {"snapshot", hold_snapshot},
-        {"row locks", lock_rows}, {"relay", relay}};
+    static const std::map<std::string, Nemesis> all = {{"cancel", cancel},
+                                                       {"terminate", terminate},
+                                                       {"kill", kill_backend},
+                                                       {"crash", crash},
+                                                       {"clock", shift_clock},
+                                                       {"maintenance", maintain},
+                                                       {"purge", purge},
+                                                       {"move", move},
+                                                       {"break", break_lease},
+                                                       {"dump", dump},
+                                                       {"snapshot", hold_snapshot},
+                                                       {"row locks", lock_rows},
+                                                       {"relay", relay}};
     return all;
 }
 

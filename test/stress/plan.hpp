@@ -22,7 +22,8 @@ struct Plan {
     Usec shortest_ttl = 30 * millisecond;
     Usec longest_ttl = 400 * millisecond;
     std::set<std::string> nemeses; // by their names
-    bool reconnects = false;       // clients connect anew for each thing that they do
+    int haste = 1;                 // how much faster than usually they strike
+    int watchers = 0;              // clients that only watch, each time over a new connection
 };
 
 // A stream of numbers of its own for each part of a run.

@@ -111,11 +111,9 @@ private:
         Message message;
         if (cast_.next(message)) {
             recorder_.note(message);
-            if (hurting) {
-                const std::string what = cast_.hurt(message);
-                if (!what.empty())
-                    run_.faults[what]++;
-            }
+            if (hurting)
+                for (const Message &more : cast_.hurt(message))
+                    recorder_.note(more);
         }
         cast_.let_go_on();
     }
@@ -187,7 +185,8 @@ Run run(const Plan &plan) {
         Stage stage(plan, run, shared);
         run.history.calm = stage.play_in_peace(Phase::calm, plan.calm);
         stage.play(Phase::chaos, plan.chaos);
-        run.history.healing = stage.play_in_peace(Phase::healing, plan.healing);
+        if (plan.healing > 0)
+            run.history.healing = stage.play_in_peace(Phase::healing, plan.healing);
         stage.end();
     }
     Session session("application_name=stress");

@@ -3,8 +3,10 @@
 #include "telling.hpp"
 #include "text.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 #include <poll.h>
@@ -114,11 +116,17 @@ std::string shared_file() {
 }
 
 void crash_server() {
+    const std::string data = std::getenv("PGDATA");
+    pid_t postmaster = 0;
+    // At once: pg_ctl would take its time.
+    if (std::ifstream(data + "/postmaster.pid") >> postmaster)
+        kill(postmaster, SIGQUIT);
     const std::string preload = std::filesystem::absolute("build/stress/clock.so");
-    const std::string ctl = text(std::getenv("BINDIR"), "/pg_ctl -s -w -D '", std::getenv("PGDATA"),
-                                 "' -l '", std::getenv("LEASE_LOG"), "'");
-    const std::string command = text(ctl, " -m immediate stop; STRESS_SHARED='", shared_file(),
-                                     "' LD_PRELOAD='", preload, "' ", ctl, " start >/dev/null");
+    const std::string ctl = text(std::getenv("BINDIR"), "/pg_ctl -s -w -D '", data, "' -l '",
+                                 std::getenv("LEASE_LOG"), "'");
+    const std::string command =
+        text(ctl, " -m immediate stop 2>/dev/null; STRESS_SHARED='", shared_file(),
+             "' LD_PRELOAD='", preload, "' ", ctl, " start >/dev/null");
     if (std::system(command.c_str()) != 0)
         throw std::runtime_error("the server does not start again");
 }

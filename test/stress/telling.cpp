@@ -45,11 +45,16 @@ void Teller::tell(const Shift &shift) const {
     send(message);
 }
 
-void Teller::tell(Message::Type type, const std::string &text) const {
+Message Message::of(Type type, const std::string &text) {
     Message message;
     message.type = type;
     message.shift.from = now();
     text.copy(message.text, sizeof(message.text) - 1);
+    return message;
+}
+
+void Teller::tell(Message::Type type, const std::string &text) const {
+    Message message = Message::of(type, text);
     send(message);
 }
 

@@ -34,6 +34,8 @@ struct Message {
     Transaction transaction{};
     Shift shift{};
     char text[200] = {};
+
+    static Message of(Type type, const std::string &text = "");
 };
 
 class Teller {
@@ -44,6 +46,7 @@ public:
     void tell(const Transaction &transaction) const;
     void tell(const Shift &shift) const;
     void tell(Message::Type type, const std::string &text = "") const;
+    int client() const { return client_; }
     void fault(const std::string &name) const { tell(Message::Type::fault, name); }
 
 private:
