@@ -74,6 +74,9 @@ private:
         case 6:
             losing_block(lease());
             break;
+        case 7:
+            open_grant(lease());
+            break;
         default:
             call();
         }
@@ -121,6 +124,19 @@ private:
         const std::int64_t before = caller_.read_register(which);
         think(dice_.one_in(10) ? plan_.longest_ttl : 4 * millisecond);
         return before >= 0 && caller_.write(which, before) == Outcome::yes;
+    }
+
+    // Keeps others out until its block ends, whatever the ttl says.
+    void open_grant(int which) {
+        if (!caller_.begin(dice_.one_of(levels)))
+            return;
+        const bool granted = caller_.try_lease(which, ttl()) == Outcome::yes;
+        if (granted)
+            think(plan_.longest_ttl / 2);
+        if (granted && (dice_.one_in(2) || write(which)))
+            caller_.commit();
+        else
+            caller_.rollback();
     }
 
     void losing_block(int which) {

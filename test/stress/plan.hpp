@@ -17,7 +17,7 @@ struct Plan {
     int leases = 5;
     bool fenced = true; // false: nobody calls lease_fence, and the tables have no trigger
     Usec calm = 4 * second;
-    Usec chaos = 20 * second;
+    Usec chaos = 15 * second;
     Usec healing = 4 * second;
     Usec shortest_ttl = 30 * millisecond;
     Usec longest_ttl = 400 * millisecond;

@@ -45,6 +45,8 @@ Plan plan_for(const std::string &fault) {
     } else if (fault == "missing-believed") {
         plan.watchers = 4;
         plan.leases = 2;
+    } else if (fault == "gate-back-early") {
+        plan.leases = 1;
     } else if (fault == "keep-asynchronous") {
         plan.clients = 3;
         plan.leases = 2;
@@ -61,8 +63,11 @@ BOOST_AUTO_TEST_CASE(planted, *boost::unit_test::disabled()) {
     int found = 0;
     for (Plan plan = plan_for(fault); found == 0 && now() - began < 40 * second; plan.seed++) {
         Report report;
-        const auto counts = count_by_promise(report.add(stress::run(plan)));
+        const Run run = stress::run(plan);
+        const std::vector<Violation> violations = report.add(run);
+        const auto counts = count_by_promise(violations);
         std::cout << fault << ": " << report.in_words();
+        tell(plan, run, violations);
         for (const Promise promise : faults.at(fault).shows)
             found += counts.count(promise) != 0 ? counts.at(promise) : 0;
     }

@@ -3,7 +3,10 @@
 #include "measures.hpp"
 #include "text.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 
 namespace stress {
 
@@ -12,8 +15,6 @@ namespace {
 void append(std::vector<Usec> &all, const std::vector<Usec> &more) {
     all.insert(all.end(), more.begin(), more.end());
 }
-
-} // namespace
 
 void write_down(const History &history, const std::string &path) {
     constexpr const char *outcomes[] = {"unknown", "yes", "no", "failed"};
@@ -33,6 +34,18 @@ void write_down(const History &history, const std::string &path) {
     std::ofstream file(path);
     for (const auto &[at, line] : lines)
         file << line << "\n";
+}
+
+} // namespace
+
+void tell(const Plan &plan, const Run &run, const std::vector<Violation> &violations) {
+    if (violations.empty())
+        return;
+    write_down(run.history, text(std::getenv("TMPDIR"), "/history.", plan.seed));
+    constexpr std::size_t most = 20;
+    for (std::size_t i = 0; i < std::min(most, violations.size()); i++)
+        std::cout << "  " << name_of(violations[i].promise) << ": " << violations[i].what << "\n";
+    std::cout << std::flush;
 }
 
 std::vector<Violation> Report::add(const Run &run) {

@@ -7,8 +7,9 @@
 
 namespace stress {
 
-// All of it, a line each, in the order of time: to look into what went wrong.
-void write_down(const History &history, const std::string &path);
+// The first of the violations; and the whole history, a line each in the order of time, to a file
+// that KEEP=1 leaves there: to look into what went wrong.
+void tell(const Plan &plan, const Run &run, const std::vector<Violation> &violations);
 
 // Adds up, checks and tells.
 class Report {

@@ -29,17 +29,6 @@ std::set<std::string> all_nemeses() {
     return names;
 }
 
-// With KEEP=1 the history is there to be looked into.
-void tell(const Plan &plan, const Run &run, const std::vector<Violation> &violations) {
-    if (!violations.empty())
-        write_down(run.history,
-                   std::string(std::getenv("TMPDIR")) + "/history." + std::to_string(plan.seed));
-    constexpr std::size_t most = 20;
-    for (std::size_t i = 0; i < std::min(most, violations.size()); i++)
-        std::cout << "  " << name_of(violations[i].promise) << ": " << violations[i].what << "\n";
-    std::cout << std::flush;
-}
-
 Plan plan_for(std::uint64_t seed) {
     Plan plan;
     plan.seed = seed;
@@ -64,6 +53,28 @@ BOOST_AUTO_TEST_CASE(what_is_promised_is_kept_under_chaos) {
     for (const char *fault : {"client killed", "client stopped in a transaction", "cancelled",
                               "terminated", "broken", "purged", "clock set back"})
         BOOST_TEST(run.faults.count(fault) == 1, fault);
+}
+
+BOOST_AUTO_TEST_CASE(without_the_fence_the_checker_finds_what_is_written_too_late) {
+    Plan plan;
+    plan.seed = seed_from_environment();
+    plan.fenced = false;
+    plan.nemeses = {"stop"};
+    plan.haste = 4;
+    plan.calm = 0;
+    plan.chaos = 5 * second;
+    plan.healing = 0;
+    Report report;
+    std::map<Promise, int> counts = count_by_promise(report.add(stress::run(plan)));
+    std::cout << "without the fence, SEED=" << plan.seed << ": " << report.in_words();
+
+    BOOST_TEST(counts[Promise::writes_in_order] > 0);
+    // Those are the fence's business only.
+    for (const Promise promise :
+         {Promise::one_holder, Promise::expired_is_lost, Promise::holder_is_told_so,
+          Promise::tokens_rise, Promise::own_token, Promise::nothing_lost,
+          Promise::nothing_surprising})
+        BOOST_TEST(counts[promise] == 0, name_of(promise));
 }
 
 // As long as MINUTES says, in runs of a minute.
