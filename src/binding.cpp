@@ -48,20 +48,22 @@ void wake_keeper_at_end(Oid table) {
     bound_table = table;
 }
 
-// Locks the row for a step that the holder wants, waiting for whoever is busy on it; nothing if it
-// is not the holder, or `allowed` says no.
-std::optional<Look> lock_as_holder(Table &table, std::string_view name, const Claim &claim,
-                                   bool (*allowed)(const Row &)) {
+// Does a step that the holder wants, waiting for whoever is busy on the row. False: it is not the
+// holder, or `allowed` says no.
+bool change_as_holder(Table &table, std::string_view name, const Claim &claim,
+                      bool (*allowed)(const Row &), Row (*next)(const Row &)) {
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         Answer answer = look_at_lease(table, name, claim);
-        if (answer.standing != Standing::holder || !allowed(answer.look.row)) {
-            let_go(answer.look);
-            return std::nullopt;
+        Look &look = answer.look;
+        if (answer.standing != Standing::holder || !allowed(look.row)) {
+            let_go(look);
+            return false;
         }
-        if (lock_held_row(table, answer.look, claim, &answer.now) && allowed(answer.look.row))
-            return answer.look;
-        let_go(answer.look);
+        if (lock_held_row(table, look, claim, &answer.now) && allowed(look.row) &&
+            change(table, name, look, next(look.row)))
+            return true;
+        let_go(look);
     }
 }
 
@@ -82,20 +84,17 @@ bool attach_lease(Table &table, Oid function, std::string_view name, const Claim
     ensure_keeper(relation, function);
     show_life();
     wake_keeper_at_end(relation);
-    std::optional<Look> look = lock_as_holder(table, name, claim, [](const Row &) { return true; });
-    if (!look)
-        return false;
-    wake_keeper_at_commit(keeper_tag(relation));
-    change(table, name, *look, bound(look->row, MyProcPid, session_start));
-    return true;
+    const bool done = change_as_holder(
+        table, name, claim, [](const Row &) { return true; },
+        [](const Row &row) { return bound(row, MyProcPid, session_start); });
+    if (done)
+        wake_keeper_at_commit(keeper_tag(relation));
+    return done;
 }
 
 bool detach_lease(Table &table, std::string_view name, const Claim &claim) {
-    std::optional<Look> look = lock_as_holder(table, name, claim, is_bound_here);
-    if (!look)
-        return false;
-    change(table, name, *look, unbound(look->row));
-    return true;
+    return change_as_holder(table, name, claim, is_bound_here,
+                            [](const Row &row) { return unbound(row); });
 }
 
 } // namespace lease

@@ -92,31 +92,27 @@ void end_visit(Table &table) {
     PopActiveSnapshot();
 }
 
-// What to do to the locked row, by the care that it wants.
-void give_care(Table &table, std::string_view name, Look &look, Care care, Usec now) {
-    if (care == Care::unbind) {
-        change(table, name, look, unbound(look.row));
-        return;
-    }
+// What to do to the free row, by the care that it wants. False: somebody was faster.
+bool give_care(Table &table, std::string_view name, Look &look, Care care, Usec now) {
+    if (care == Care::unbind)
+        return change(table, name, look, unbound(look.row));
     if (care == Care::release) {
         wake_at_commit(gate_tag(name));
-        change(table, name, look, ended(look.row, Ending::released, now));
-        return;
+        return change(table, name, look, ended(look.row, Ending::released, now));
     }
     require_durable_commit();
     const Usec expiry = *instant_after(now, *look.row.ttl);
-    change(table, name, look, extended(look.row, *look.row.ttl, expiry, now));
+    return change(table, name, look, extended(look.row, *look.row.ttl, expiry, now));
 }
 
 // False: somebody is busy on the lease.
 bool care_behind_gate(Table &table, std::string_view name, Look &look, Care care) {
-    if (lock_row(table, look) != Locking::locked)
+    if (lock_row(table, look) != Locking::free)
         return false;
     const Usec now = read_clock();
     if (!look.row.session_pid || wanted_care(look.row, now).care != care)
         return false;
-    give_care(table, name, look, care, now);
-    return true;
+    return give_care(table, name, look, care, now);
 }
 
 bool care_for_lease(Table &table, std::string_view name) {

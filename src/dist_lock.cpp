@@ -2,7 +2,7 @@
 
 #include "core/faults.hpp"
 #include "hints.hpp"
-#include "version.hpp"
+#include "row_version.hpp"
 
 namespace lease {
 
@@ -15,8 +15,7 @@ void read_row(Table &table, Look &look) {
 
 // The name in the row that was read last.
 std::string_view name_of(const Table &table) {
-    const text *value = DatumGetTextPP(table.values[col_name]);
-    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+    return text_view(table.values[col_name]);
 }
 
 // A hint may lead to where the table's tail was cut off. Whoever does that locks the table alone
@@ -105,6 +104,25 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     return found;
 }
 
+// Whether nobody has changed or locked the row since the look; a lock of our own and one of a
+// foreign key want a closer look. Pruning may have moved it on its page.
+bool is_free(Table &table, Look &look) {
+    const HeapTupleHeader seen = look.tuple.t_data;
+    bool free = false;
+    LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(look.buffer);
+    const ItemId item = PageGetItemId(page, ItemPointerGetOffsetNumber(&look.tuple.t_self));
+    if (ItemIdIsNormal(item)) {
+        look.tuple.t_data = (HeapTupleHeader)PageGetItem(page, item);
+        free =
+            HeapTupleSatisfiesUpdate(&look.tuple, GetCurrentCommandId(false), look.buffer) == TM_Ok;
+    }
+    LockBuffer(look.buffer, BUFFER_LOCK_UNLOCK);
+    if (free && look.tuple.t_data != seen)
+        read_row(table, look);
+    return free;
+}
+
 } // namespace
 
 void let_go(Look &look) {
@@ -191,6 +209,8 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
 
     // Readers of this table never prune, so that losing tries write nothing.
     heap_page_prune_opt(table.heap, look.buffer);
+    if (mode != LockTupleExclusive && is_free(table, look))
+        return Locking::free;
 
     TM_FailureData failure;
     Buffer locked = InvalidBuffer;
@@ -201,8 +221,9 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
 
     switch (result) {
     case TM_Ok:
+        look.locked = true;
         read_row(table, look);
-        return Locking::locked;
+        return Locking::free;
     case TM_WouldBlock:
         UnlockRelationOid(relation, RowExclusiveLock);
         return Locking::busy;

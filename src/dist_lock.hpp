@@ -1,6 +1,6 @@
 // Rows of dist_lock: find, lock, change, insert.
-// Invariant: a row that is changed is locked by this transaction, and what it is
-// changed from was read after the lock was there.
+// Invariant: a row is changed only from what was read of its newest version, after
+// every wait was over.
 #ifndef LEASE_DIST_LOCK_HPP
 #define LEASE_DIST_LOCK_HPP
 
@@ -15,6 +15,7 @@ struct Look {
     Buffer buffer = InvalidBuffer; // pinned, if there is a row
     HeapTupleData tuple = {};
     Row row;
+    bool locked = false; // by this transaction
 
     const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }
 };
@@ -43,11 +44,12 @@ bool is_unchanged(const Look &look);
 
 void let_go(Look &look);
 
-enum class Locking { locked, busy, changed };
+enum class Locking { free, busy, changed };
 
-// Locks the row against other changes (not against foreign keys, but for the
-// exclusive mode), without waiting, and reads it again. Keeps RowExclusiveLock on
-// the table if it did.
+// Makes the row ready to be changed, without waiting: `free` if nobody else changes it or has
+// locked it (foreign keys' locks do not count, but for the exclusive mode). It is locked only
+// where that says more than a look: change() finds out whether somebody was faster. Keeps
+// RowExclusiveLock on the table if it is free.
 Locking lock_row(Table &table, Look &look, LockTupleMode mode = LockTupleNoKeyExclusive);
 
 // The transactions that lock or change the row, ended ones and our own among them.
@@ -62,8 +64,8 @@ Lockers lockers_of(const Look &look);
 // deadlock detector would see. Errors: 55P03, 40P01, 57014.
 void wait_for_lockers(const Lockers &lockers, const Patience &patience);
 
-// Changes a locked row, and lets the look go.
-void change(Table &table, std::string_view name, Look &look, const Row &next);
+// Changes a row that lock_row() found free, and lets the look go. False: somebody was faster.
+bool change(Table &table, std::string_view name, Look &look, const Row &next);
 
 // Inserts the row of a lease that has none. Returns false if another session was
 // faster (or a trigger suppressed it). Errors: what triggers and constraints of an

@@ -120,23 +120,28 @@ void check_inserted(Table &table, std::string_view name, const Row &row) {
 
 } // namespace
 
-void change(Table &table, std::string_view name, Look &look, const Row &next) {
+bool change(Table &table, std::string_view name, Look &look, const Row &next) {
     CheckCmdReplicaIdentity(table.heap, CMD_UPDATE);
-    put_row(table, next);
-    HeapTuple fresh = heap_modify_tuple(&look.tuple, RelationGetDescr(table.heap), table.values,
-                                        table.nulls, table.replaced);
+    put_row(table, next); // over what was read last
+    HeapTuple fresh = heap_form_tuple(RelationGetDescr(table.heap), table.values, table.nulls);
 
     ItemPointerData old_place = look.tuple.t_self;
     server::IndexEntries entries = server::IndexEntries::none;
-    const TM_Result result =
-        server::update_tuple(table.heap, &old_place, fresh, GetCurrentCommandId(true), &entries);
-    if (result != TM_Ok)
-        elog(ERROR, "locked row of a lease could not be updated: %d", (int)result);
+    const TM_Result result = server::update_tuple(table.heap, &old_place, fresh,
+                                                  GetCurrentCommandId(true), look.locked, &entries);
+    if (result != TM_Ok) {
+        if (look.locked)
+            elog(ERROR, "locked row of a lease could not be updated: %d", (int)result);
+        let_go(look);
+        UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
+        return false;
+    }
     insert_entries(table, fresh, entries);
     remember_hint(name, fresh->t_self);
     let_go(look);
     // What follows in this transaction, in the same statement even, builds on this version.
     CommandCounterIncrement();
+    return true;
 }
 
 bool insert(Table &table, std::string_view name, const Row &row) {

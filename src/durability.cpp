@@ -13,32 +13,44 @@ struct Commit {
     bool mixed;             // wrote something else before or between them
     XLogRecPtr own_wal_end; // where the last forgettable write left the WAL
     bool made_asynchronous;
-    int session_level; // synchronous_commit before it was made asynchronous
-    int64 wal_records; // at that moment
+    bool level_is_ours;
+    int session_level; // synchronous_commit before it was ours
+    int64 wal_records; // when it was made asynchronous
 };
 
 Commit current;
 
-void set_level_for_this_commit(const char *level) {
-    // Local to the transaction: the server takes it back at its end, also after an error.
-    // The setting's own hook has to run, the wait for a synchronous standby follows it. (A source
-    // of less weight than the session's would change the session's default for good.)
-    set_config_option("synchronous_commit", level, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-                      true, 0, false);
+// Without the machinery of settings, which would cost more than the release of a lease itself. The
+// setting's own hook has to run, the wait for a synchronous standby follows it.
+void set_level(int level) {
+    synchronous_commit = level;
+    assign_synchronous_commit(level, nullptr);
+}
+
+void set_level_for_this_commit(int level) {
+    current.session_level = synchronous_commit;
+    current.level_is_ours = true;
+    set_level(level);
+}
+
+// Runs at every end of a transaction, also after an error.
+void give_level_back() {
+    if (current.level_is_ours)
+        set_level(current.session_level);
+    current = {};
 }
 
 void before_commit() {
     if (current.must_be_durable) {
         if (synchronous_commit < SYNCHRONOUS_COMMIT_ON)
-            set_level_for_this_commit("on");
+            set_level_for_this_commit(SYNCHRONOUS_COMMIT_ON);
         return;
     }
     if (!current.forgettable || current.mixed || XactLastRecEnd != current.own_wal_end)
         return;
     if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF) {
-        current.session_level = synchronous_commit;
         current.wal_records = pgWalUsage.wal_records;
-        set_level_for_this_commit("off");
+        set_level_for_this_commit(SYNCHRONOUS_COMMIT_OFF);
         current.made_asynchronous = true;
     }
 }
@@ -49,8 +61,7 @@ void after_commit() {
     if (!current.made_asynchronous || pgWalUsage.wal_records - current.wal_records <= 1)
         return;
     XLogFlush(XactLastCommitEnd);
-    synchronous_commit = current.session_level;
-    assign_synchronous_commit(current.session_level, nullptr);
+    set_level(current.session_level);
     SyncRepWaitForLSN(XactLastCommitEnd, true);
 }
 
@@ -62,11 +73,11 @@ void on_transaction_event(XactEvent event, void *) {
         break;
     case XACT_EVENT_COMMIT:
         after_commit();
-        current = {};
+        give_level_back();
         break;
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
-        current = {};
+        give_level_back();
         break;
     default:
         break;

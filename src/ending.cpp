@@ -22,22 +22,26 @@ bool may_end(const Look &look, const Ender &ender, Usec now) {
                                   : state_at(look.row_if_any(), now) != State::takeable;
 }
 
-void end_now(Table &table, std::string_view name, Look &look, const Ender &ender, Usec now) {
+// False: somebody was faster.
+bool end_now(Table &table, std::string_view name, Look &look, const Ender &ender, Usec now) {
     const std::optional<Usec> free_from = free_after_release(look.row, ender.keep, now);
     if (!free_from)
         ereport(ERROR, (errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("keep is out of range"),
                         errdetail("It leads beyond the last timestamp.")));
+    const bool broken = ender.how == Ending::broken;
     // A break that a crash forgets would be a tenure come back to life.
-    if (ender.how == Ending::broken ||
-        (*free_from > *look.row.expiry && !planted("keep-asynchronous")))
+    if (broken || (*free_from > *look.row.expiry && !planted("keep-asynchronous")))
         require_durable_commit();
-    if (ender.how == Ending::broken)
+    const char *whose = broken ? tenure_in_words(look.row) : "";
+    if (!change(table, name, look, ended(look.row, ender.how, *free_from)))
+        return false;
+    wake_at_commit(gate_tag(name));
+    if (broken)
         ereport(LOG_SERVER_ONLY,
                 (errmsg("lease \"%s\" was broken by role \"%s\"",
                         pnstrdup(name.data(), name.size()), GetUserNameFromId(GetUserId(), false)),
-                 errdetail_internal("%s", tenure_in_words(look.row))));
-    wake_at_commit(gate_tag(name));
-    change(table, name, look, ended(look.row, ender.how, *free_from));
+                 errdetail_internal("%s", whose)));
+    return true;
 }
 
 // An administrator who waits wants to know for whom.
@@ -79,8 +83,8 @@ bool end_behind_gate(Table &table, std::string_view name, Look &look, const Ende
     begin_forgettable_write();
     const Locking locking = lock_row(table, look);
     const Usec now = read_clock();
-    if (locking == Locking::locked && may_end(look, ender, now)) {
-        end_now(table, name, look, ender, now);
+    if (locking == Locking::free && may_end(look, ender, now) &&
+        end_now(table, name, look, ender, now)) {
         end_forgettable_write();
         return true;
     }

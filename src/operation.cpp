@@ -21,7 +21,8 @@ Usec expiry_after(Usec now, Usec ttl) {
     return *expiry;
 }
 
-void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now) {
+// False: somebody was faster.
+bool extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     require_durable_commit();
     if (expiry < *look.row.expiry) {
@@ -29,7 +30,7 @@ void extend(Table &table, std::string_view name, Look &look, Usec ttl, Usec now)
         if (look.row.session_pid)
             wake_keeper_at_commit(keeper_tag(RelationGetRelid(table.heap)));
     }
-    change(table, name, look, extended(look.row, ttl, expiry, now));
+    return change(table, name, look, extended(look.row, ttl, expiry, now));
 }
 
 Row new_tenure(const Table &table, std::string_view name, const Row *row, std::string_view owner,
@@ -42,13 +43,19 @@ Row new_tenure(const Table &table, std::string_view name, const Row *row, std::s
     return granted(row, owner, role, ttl, expiry, token, now);
 }
 
-// A holder died or was too slow: whoever runs the server wants to know.
-void log_takeover(std::string_view name, const Row &row, Usec now) {
-    if (row.owner && row.expiry)
-        ereport(LOG_SERVER_ONLY,
-                (errmsg("lease \"%s\" is taken over, its last tenure expired%s",
-                        pnstrdup(name.data(), name.size()), since(row.expiry, now)),
-                 errdetail_internal("%s", tenure_in_words(row))));
+// Changes the free row to the new tenure. False: somebody was faster. A holder that died or was
+// too slow is something that whoever runs the server wants to know.
+bool take_over(Table &table, std::string_view name, Look &look, const Row &next, Usec now) {
+    const bool lapsed = look.row.owner && look.row.expiry;
+    const char *when = lapsed ? since(look.row.expiry, now) : "";
+    const char *whose = lapsed ? tenure_in_words(look.row) : "";
+    if (!change(table, name, look, next))
+        return false;
+    if (lapsed)
+        ereport(LOG_SERVER_ONLY, (errmsg("lease \"%s\" is taken over, its last tenure expired%s",
+                                         pnstrdup(name.data(), name.size()), when),
+                                  errdetail_internal("%s", whose)));
+    return true;
 }
 
 // Inserts the row of the new tenure, behind the gate.
@@ -82,18 +89,18 @@ Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::s
         return {Verdict::row_busy, 0, 0, lockers_of(look)};
     case Locking::changed:
         return {Verdict::look_again, 0, 0, {}};
-    case Locking::locked:
+    case Locking::free:
         break;
     }
     const Usec now = read_clock();
     if (state_at(&look.row, now) != State::takeable) // the clock was set back
         return {Verdict::busy, 0, 0, {}};
     require_durable_commit();
-    log_takeover(name, look.row, now);
     const Row next =
         new_tenure(table, name, &look.row, owner, ttl,
                    planted("clock-before-wait") ? GetCurrentStatementStartTimestamp() : now);
-    change(table, name, look, next);
+    if (!take_over(table, name, look, next, now))
+        return {Verdict::look_again, 0, 0, {}};
     return {Verdict::held, next.token, 0, {}};
 }
 
@@ -107,7 +114,8 @@ Attempt extend_own(Table &table, std::string_view name, Look &look, const Claim 
     if (locking == Locking::changed || standing_of(look, claim, now) != Standing::holder)
         return {Verdict::look_again, 0, 0, {}};
     const std::int64_t token = look.row.token;
-    extend(table, name, look, ttl, now);
+    if (!extend(table, name, look, ttl, now))
+        return {Verdict::look_again, 0, 0, {}};
     return {Verdict::held, token, 0, {}};
 }
 
@@ -153,7 +161,7 @@ bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now) {
     }
     case Locking::changed:
         return false;
-    case Locking::locked:
+    case Locking::free:
         break;
     }
     *now = read_clock();
@@ -204,10 +212,9 @@ Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec
         Answer answer = look_at_lease(table, name, claim);
         if (answer.standing != Standing::holder)
             return answer;
-        if (lock_held_row(table, answer.look, claim, &answer.now)) {
-            extend(table, name, answer.look, ttl, answer.now);
+        if (lock_held_row(table, answer.look, claim, &answer.now) &&
+            extend(table, name, answer.look, ttl, answer.now))
             return answer;
-        }
         let_go(answer.look);
     }
 }

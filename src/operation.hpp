@@ -46,8 +46,8 @@ struct Answer {
     Usec now = 0;
 };
 
-// Locks the row of a tenure that `claim` was seen to hold, waiting for whoever is busy on it,
-// and says whether it is locked and still held, by a clock read after that. False: look again.
+// Makes the row of a tenure that `claim` was seen to hold ready to be changed, waiting for whoever
+// is busy on it, and says whether it is still held, by a clock read after that. False: look again.
 bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now);
 
 // Extends the tenure. The first waits for whoever is busy on the row.

@@ -47,7 +47,7 @@ void add_if_idle(Table &table, HeapTuple seen, Usec idle, Batch &batch) {
         return;
 
     look.buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&seen->t_self));
-    if (lock_row(table, look, LockTupleExclusive) == Locking::locked &&
+    if (lock_row(table, look, LockTupleExclusive) == Locking::free &&
         state_at(&look.row, since) == State::takeable && least_next_token(&look.row)) {
         batch.names[batch.count++] = datumCopy(table.values[col_name], false, -1);
         batch.newest.token = Max(batch.newest.token, look.row.token);

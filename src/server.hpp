@@ -24,6 +24,7 @@ extern "C" {
 #include "catalog/pg_index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation_d.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
 #include "catalog/pg_sequence.h"
@@ -161,19 +162,19 @@ enum class IndexEntries { none, summarizing, all };
 
 // 16 keeps an update HOT beside changed BRIN columns and says which indexes it left out.
 inline TM_Result update_tuple(Relation relation, ItemPointer old_tid, HeapTuple fresh,
-                              CommandId cid, IndexEntries *entries) {
+                              CommandId cid, bool wait, IndexEntries *entries) {
     TM_FailureData failure;
     LockTupleMode mode = LockTupleExclusive;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes update = TU_None;
     const TM_Result result =
-        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, true, &failure, &mode, &update);
+        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, wait, &failure, &mode, &update);
     *entries = update == TU_None          ? IndexEntries::none
                : update == TU_Summarizing ? IndexEntries::summarizing
                                           : IndexEntries::all;
 #else
     const TM_Result result =
-        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, true, &failure, &mode);
+        heap_update(relation, old_tid, fresh, cid, InvalidSnapshot, wait, &failure, &mode);
     *entries = HeapTupleIsHeapOnly(fresh) ? IndexEntries::none : IndexEntries::all;
 #endif
     return result;

@@ -147,14 +147,17 @@ make_databases('settings');
 $root->must("ALTER DATABASE settings SET $_") for 'default_transaction_read_only = on', q{default_transaction_isolation = 'serializable'},
   'default_transaction_deferrable = on', q{idle_in_transaction_session_timeout = '100ms'}, q{statement_timeout = '50ms'}, q{lock_timeout = '10ms'},
   q{idle_session_timeout = '100ms'}, q{synchronous_commit = off}, q{search_path = 'nowhere'}, q{role = 'pg_monitor'}, q{row_security = off}, q{log_statement = 'all'}, q{session_replication_role = replica};
-$root->must(q{ALTER DATABASE settings SET transaction_timeout = '100ms'}) if $root->must('SHOW server_version_num') >= 170000;
+# What the test's own sessions in it say.
+my %usual = (database => 'settings', default_transaction_read_only => 'off', default_transaction_isolation => 'read committed', statement_timeout => 0, lock_timeout => 0,
+	idle_session_timeout => 0, idle_in_transaction_session_timeout => 0, search_path => 'public', role => 'none', log_statement => 'none');
+if ($root->must('SHOW server_version_num') >= 170000)
+{
+	$root->must(q{ALTER DATABASE settings SET transaction_timeout = '100ms'});
+	$usual{transaction_timeout} = 0;
+}
 $log = new_log($node);
 {
-	my $session = Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', statement_timeout => 0,
-		idle_session_timeout => 0, search_path => 'public', role => 'none', default_transaction_isolation => 'read committed', log_statement => 'none', transaction_timeout => 0)
-	  if $root->must('SHOW server_version_num') >= 170000;
-	$session //= Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', statement_timeout => 0,
-		idle_session_timeout => 0, search_path => 'public', role => 'none', default_transaction_isolation => 'read committed', log_statement => 'none');
+	my $session = Lease::Session->connect($node, %usual);
 	attached($session, '1200 ms', 'a');
 	my $keeper = keeper($session);
 	sleep 1.4;
@@ -168,7 +171,7 @@ $log = new_log($node);
 	ok(gone($session, 5), 'the extension is dropped: its keeper goes');
 	$session->must('CREATE EXTENSION lease');
 	attached($session, '1200 ms', 'again');
-	my $other = Lease::Session->connect($node, database => 'settings', default_transaction_read_only => 'off', search_path => 'public', role => 'none', idle_session_timeout => 0, statement_timeout => 0);
+	my $other = Lease::Session->connect($node, %usual);
 	attached($other, '1200 ms', 'of another');
 	for my $round (1 .. 10)
 	{
@@ -200,7 +203,7 @@ $log = new_log($node);
 	$session->must($_) for 'CREATE TABLE member (); ALTER EXTENSION lease ADD TABLE member; ALTER EXTENSION lease DROP TABLE member',
 	  'ALTER SCHEMA public RENAME TO private', 'SET search_path = private', 'ALTER TABLE dist_lock ADD COLUMN note text', 'REINDEX INDEX CONCURRENTLY dist_lock_session', 'VACUUM FULL dist_lock', 'REINDEX TABLE dist_lock', 'CLUSTER dist_lock USING dist_lock_pkey', 'VACUUM dist_lock', 'ANALYZE dist_lock';
 	# Locks on the whole table, for a while: the keeper does not queue for them.
-	my $locker = Lease::Session->connect($node, database => 'settings', search_path => 'private', role => 'none', default_transaction_read_only => 'off', statement_timeout => 0, lock_timeout => 0, idle_session_timeout => 0, idle_in_transaction_session_timeout => 0);
+	my $locker = Lease::Session->connect($node, %usual, search_path => 'private');
 	for my $mode ('SHARE', 'ACCESS EXCLUSIVE')
 	{
 		$locker->must("BEGIN; LOCK TABLE dist_lock IN $mode MODE");
