@@ -60,14 +60,17 @@ void check_fences(const Operations &operations, const Fates &fates, Tenures &ten
     }
 }
 
-// Whether the lease was held all the time, for sure.
+// Whether all others had to see the lease held, all the time.
 bool held_throughout(const Tenure &tenure, Span span, const ServerClock &clock) {
-    for (const Guarantee &promised : tenure.guarantees) {
-        if (promised.since > span.from || promised.before <= span.from)
+    const std::vector<Guarantee> &all = tenure.guarantees;
+    for (auto promised = all.begin(); promised != all.end(); ++promised) {
+        // It counts until the next one is known, or until its holder may have ended it.
+        const auto next = promised + 1;
+        const bool goes_on = next != all.end() && next->since == promised->before;
+        const Usec to = std::min(span.to, goes_on ? next->known_by : promised->before);
+        if (promised->known_by > span.from || to <= span.from)
             continue;
-        // The holder's next step asked for the next one.
-        const Usec to = std::min(span.to, promised.before);
-        if (clock.most({promised.since, to}) >= promised.until)
+        if (clock.most({promised->since, to}) >= promised->until)
             return false;
         if (to == span.to)
             return true;

@@ -184,6 +184,11 @@ BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     const std::size_t watch = story.history.operations.size();
     story.add(3, Kind::watched, 109, Outcome::no, 0).answered = 115 * millisecond;
     story.expect({{Promise::holder_is_told_so, 1}});
+    Story open = story; // nobody else knows of a grant that has not been committed
+    open.block = 1;
+    open.history.operations[0].transaction = 1;
+    open.commit(1, 109);
+    open.expect({});
     story.history.operations[watch].answered = 210 * millisecond;
     story.expect({});
     story.history.operations[watch].asked = 99 * millisecond;

@@ -39,6 +39,7 @@ struct Guarantee {
     Usec since = never;
     Usec before = never;
     Usec until = 0;
+    Usec known_by = never; // what others see is older before that
 };
 
 struct Tenure {

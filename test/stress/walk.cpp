@@ -26,7 +26,7 @@ void Walk::live(const Operation &operation, const Fate &fate) {
     case Kind::tried:
     case Kind::acquired:
     case Kind::renewed:
-        extend(operation, fate.effect);
+        extend(operation, fate);
         break;
     case Kind::released:
         release(operation, fate.effect);
@@ -72,7 +72,8 @@ Span Walk::when(const Operation &operation) const {
     return span;
 }
 
-void Walk::extend(const Operation &operation, Effect effect) {
+void Walk::extend(const Operation &operation, const Fate &fate) {
+    const Effect effect = fate.effect;
     const Usec least = clock_.least(when(operation)) + operation.length;
     const Usec most = clock_.most(when(operation)) + operation.length;
     Guarantee next = sure_;
@@ -83,11 +84,12 @@ void Walk::extend(const Operation &operation, Effect effect) {
         possible_ = std::max(possible_, most);
 
     if (effect == Effect::sure)
-        next = {operation.asked, never, least};
+        next = {operation.asked, never, least, fate.by};
     else if (effect == Effect::possible)
         next.until = std::min(next.until, least);
+    next.since = next.since == never ? never : operation.asked;
     if (next.since != never && !attached_ && !haunted_)
-        sure_ = {operation.asked, never, next.until};
+        sure_ = next;
 }
 
 void Walk::release(const Operation &operation, Effect effect) {

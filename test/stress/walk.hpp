@@ -27,7 +27,7 @@ private:
 
     void check_not_over(const Operation &operation);
     void begin(const Operation &operation);
-    void extend(const Operation &operation, Effect effect);
+    void extend(const Operation &operation, const Fate &fate);
     void release(const Operation &operation, Effect effect);
     Span when(const Operation &operation) const;
     void end_guarantee(Usec at);
