@@ -110,6 +110,14 @@ BOOST_AUTO_TEST_CASE(counts_an_extension_only_if_it_was_committed) {
     undone.expect({});
 }
 
+BOOST_AUTO_TEST_CASE(knows_that_a_block_sees_what_it_did_itself) {
+    Story story = two_tenures();
+    story.block = 1;
+    story.yes(1, Kind::tried, 110, 10, 20);
+    story.add(1, Kind::fenced, 140, Outcome::no, 10); // and it is rolled back
+    story.expect({});
+}
+
 BOOST_AUTO_TEST_CASE(goes_by_the_clock_of_the_server) {
     Story story = two_tenures();
     story.history.operations.pop_back();

@@ -85,7 +85,7 @@ void Walk::extend(const Operation &operation, const Fate &fate) {
 
     if (effect == Effect::sure)
         next = {operation.asked, never, least, fate.by};
-    else if (effect == Effect::possible)
+    else // rolled back, perhaps, but its own transaction saw it
         next.until = std::min(next.until, least);
     next.since = next.since == never ? never : operation.asked;
     if (next.since != never && !attached_ && !haunted_)
