@@ -11,6 +11,8 @@
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make soak MINUTES=60 [SEED=number]                chaos for so long, in runs of a minute
+#   make test-faults      plants faults, and sees that the chaos finds each; some minutes
 #   make test-upgrade         pg_upgrade from PostgreSQL 15 to 17, in a Debian of its own
 #   make test-odd             odd arguments in every encoding, for ten minutes; SEED=number
 #   make test-memory          sanitizers, assertions, and the regression tests under valgrind
@@ -36,8 +38,8 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors test-upgrade test-odd test-memory test-package fuzz pictures lint coverage \
-	bench bench-instructions
+BY_HARNESS = demo test test-majors test-upgrade test-odd test-memory test-package test-faults soak fuzz pictures lint \
+	coverage bench bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -65,6 +67,7 @@ PG_CPPFLAGS = -isystem $(includedir_server) $(if $(ASSERTIONS),-DUSE_ASSERT_CHEC
 PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \
 	-fno-exceptions -fno-rtti -fvisibility=hidden
 PG_CXXFLAGS += $(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
+PG_CPPFLAGS += $(LEASE_FAULTS:%=-DLEASE_FAULTS) # see src/core/faults.hpp
 # The server's C++ driver links, so that it finds its own library.
 override COMPILER = $(CXX) $(CXXFLAGS)
 # Else PGXS compiles every file once more, by clang, in that one's own standard.
@@ -171,6 +174,23 @@ build/stress/run: $(STRESS_OBJS)
 $(STRESS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/stress/*.hpp) .flags
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(STRESS_CXXFLAGS) -c -o $@ $<
+
+# Likewise the chaos, by hand: make soak, make test-faults.
+.PHONY: chaos
+chaos: build/chaos/run build/chaos/clock.so
+CHAOS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/chaos/*.cpp))
+CHAOS_CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -DBOOST_TEST_DYN_LINK $(if $(WERROR),-Werror) \
+	-I$(includedir)
+build/chaos/run: $(CHAOS_OBJS)
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(CHAOS_CXXFLAGS) -o $@ $^ -L$(libdir) -lpq -lboost_unit_test_framework
+$(CHAOS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/chaos/*.hpp) .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) $(CHAOS_CXXFLAGS) -c -o $@ $<
+# The server loads it, so that its clock can be set.
+build/chaos/clock.so: $(TOP)/test/chaos/preload/clock.cpp .flags
+	@$(MKDIR_P) $(@D)
+	$(CXX) -std=c++17 -O2 -Wall -Wextra $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
 
 $(CURDIR)/src/core:
 	$(MKDIR_P) $@

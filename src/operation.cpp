@@ -1,5 +1,6 @@
 #include "operation.hpp"
 
+#include "core/faults.hpp"
 #include "durability.hpp"
 #include "fence.hpp"
 #include "gate.hpp"
@@ -36,7 +37,8 @@ Row new_tenure(const Table &table, std::string_view name, const Row *row, std::s
                Usec ttl, Usec now) {
     const Usec expiry = expiry_after(now, ttl);
     const std::string_view role = GetUserNameFromId(GetUserId(), false);
-    const std::int64_t token = draw_token(table, row);
+    const std::int64_t token =
+        planted("token-not-bumped") && row != nullptr ? row->token : draw_token(table, row);
     note_own_grant(name, token, row != nullptr ? std::optional(row->token) : std::nullopt);
     return granted(row, owner, role, ttl, expiry, token, now);
 }
@@ -94,7 +96,9 @@ Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::s
     if (state_at(&look.row, now) != State::takeable) // the clock was set back
         return {Verdict::busy, 0, 0, {}};
     require_durable_commit();
-    const Row next = new_tenure(table, name, &look.row, owner, ttl, now);
+    const Row next =
+        new_tenure(table, name, &look.row, owner, ttl,
+                   planted("clock-before-wait") ? GetCurrentStatementStartTimestamp() : now);
     if (!take_over(table, name, look, next, now))
         return {Verdict::look_again, 0, 0, {}};
     return {Verdict::held, next.token, 0, {}};
@@ -120,12 +124,12 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
     const LOCKTAG gate = gate_tag(name);
     if (turn == Turn::unknown && somebody_queues(gate))
         return {Verdict::busy, 0, 0, {}};
-    if (!try_lock(gate, gate_alone))
+    if (!planted("gate-left-out") && !try_lock(gate, gate_alone))
         return {Verdict::gate_busy, 0, 0, {}};
     const Attempt attempt = take_behind_gate(table, name, look, owner, ttl);
     if (attempt.verdict == Verdict::held)
         wake_at_commit(gate);
-    else
+    if (attempt.verdict != Verdict::held || planted("gate-back-early"))
         give_back(gate, gate_alone);
     return attempt;
 }

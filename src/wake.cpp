@@ -1,5 +1,7 @@
 #include "wake.hpp"
 
+#include "core/faults.hpp"
+
 namespace lease {
 
 namespace {
@@ -95,7 +97,8 @@ void on_transaction_event(XactEvent event, void *) {
 void on_locks_released(ResourceReleasePhase phase, bool, bool is_top_level, void *) {
     if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_top_level)
         return;
-    wake_sleepers();
+    if (!planted("wake-up-lost"))
+        wake_sleepers();
     sleepers = nullptr;
 }
 

@@ -1,5 +1,7 @@
 #include "tenure.hpp"
 
+#include "faults.hpp"
+
 #include <limits>
 #include <type_traits>
 
@@ -22,15 +24,16 @@ bool is_last_tenure_of(const Row &row, const Claim &claim) noexcept {
 } // namespace
 
 State state_at(const Row *row, Usec now) noexcept {
-    if (row == nullptr || !row->expiry || *row->expiry <= now)
+    if (row == nullptr || !row->expiry || (*row->expiry <= now) != planted("expiry-wrong-side"))
         return State::takeable;
     return row->owner ? State::held : State::cooling;
 }
 
 Standing standing_at(const Row *row, const Claim &claim, Usec now) noexcept {
     if (state_at(row, now) != State::held)
-        return row != nullptr && row->expiry && is_last_tenure_of(*row, claim) ? Standing::expired
-                                                                               : Standing::not_held;
+        return row != nullptr && row->expiry && is_last_tenure_of(*row, claim)
+                   ? (planted("expiry-not-tested") ? Standing::holder : Standing::expired)
+                   : Standing::not_held;
     if (*row->owner != claim.owner)
         return Standing::held_by_other;
     // First: who has no part in the role learns nothing about tokens.

@@ -1,0 +1,98 @@
+// Transaction blocks of a contender: savepoints and two phases included.
+#include "caller.hpp"
+
+#include "text.hpp"
+
+namespace stress {
+
+bool Caller::begin(const std::string &level) {
+    if (!plain("BEGIN ISOLATION LEVEL " + level))
+        return false;
+    transaction_ = {contender_, ++last_transaction_, Outcome::unknown, 0, never};
+    has_savepoint_ = false;
+    // What a client was told to be written is not forgotten by a crash.
+    return plain("SET LOCAL synchronous_commit = on");
+}
+
+bool Caller::savepoint() {
+    if (has_savepoint_)
+        return true;
+    since_savepoint_.clear();
+    has_savepoint_ = plain("SAVEPOINT s");
+    return has_savepoint_;
+}
+
+bool Caller::rollback_to_savepoint() {
+    if (!has_savepoint_ || !plain("ROLLBACK TO SAVEPOINT s") || !plain("RELEASE SAVEPOINT s"))
+        return false;
+    has_savepoint_ = false;
+    for (Operation &operation : since_savepoint_) {
+        operation.undone = true;
+        teller_.tell(operation);
+    }
+    return true;
+}
+
+void Caller::end_transaction(Outcome outcome) {
+    transaction_.outcome = outcome;
+    transaction_.answered = outcome == Outcome::unknown ? never : now();
+    teller_.tell(transaction_);
+    transaction_ = {};
+    has_savepoint_ = false;
+}
+
+// Told before it is asked for, too: this process may not live to tell the answer.
+Answer Caller::ask_for_end(const std::string &sql) {
+    transaction_.asked = now();
+    teller_.tell(transaction_);
+    return ask(sql, {});
+}
+
+bool Caller::commit() {
+    const Answer answer = ask_for_end("COMMIT");
+    const bool committed = answer.tag == "COMMIT"; // a block that failed says ROLLBACK
+    end_transaction(answer.lost ? Outcome::unknown : committed ? Outcome::yes : Outcome::no);
+    return committed;
+}
+
+void Caller::rollback() {
+    if (!lost_)
+        plain("ROLLBACK");
+    transaction_ = {};
+    has_savepoint_ = false;
+}
+
+std::string Caller::gid() const {
+    return text("'", owner_of(contender_), "/", transaction_.id, "'");
+}
+
+bool Caller::prepare() {
+    const Answer answer = ask_for_end("PREPARE TRANSACTION " + gid());
+    const bool prepared = answer.tag == "PREPARE TRANSACTION";
+    if (!prepared)
+        end_transaction(answer.lost ? Outcome::unknown : Outcome::no);
+    return prepared;
+}
+
+void Caller::end_prepared(bool commit) {
+    // It is as durable as the session that commits it has it.
+    if (!plain("SET synchronous_commit = on"))
+        return;
+    const Answer answer = ask_for_end((commit ? "COMMIT PREPARED " : "ROLLBACK PREPARED ") + gid());
+    // Somebody may have ended it for us: who, and how, is not known.
+    end_transaction(!answer.ok() ? Outcome::unknown : commit ? Outcome::yes : Outcome::no);
+}
+
+void Caller::check_leftovers() {
+    const Answer answer = ask(
+        // Without the one that says that the session lives, for what it once attached.
+        "SELECT concat(pg_current_xact_id_if_assigned(), string_agg(concat_ws(' ', locktype, mode, "
+        "relation::regclass, objid), ', ')) FROM pg_locks WHERE pid = pg_backend_pid() AND "
+        "(locktype NOT IN ('virtualxid', 'relation') OR relation = 'dist_lock'::regclass) "
+        "AND objsubid IS DISTINCT FROM 27655",
+        {});
+    if (answer.ok() && !answer.value().empty())
+        teller_.tell(Message::Type::leftover, "a losing try left " + answer.value());
+}
+
+} // namespace stress

@@ -1,0 +1,77 @@
+// The checker finds what is broken on purpose: the fault that LEASE_FAULT names, see
+// src/core/faults.hpp. test/chaos/faults runs this for each of them, on a build that has them.
+#include "report.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <iostream>
+
+using namespace stress;
+
+namespace {
+
+// What goes wrong besides, so that it shows, and by what it shows.
+struct Planted {
+    std::set<std::string> nemeses;
+    std::set<Promise> shows;
+};
+
+const std::map<std::string, Planted> faults = {
+    {"expiry-wrong-side", {{}, {Promise::one_holder}}},
+    {"expiry-not-tested", {{}, {Promise::expired_is_lost}}},
+    {"gate-left-out", {{"stop"}, {Promise::fence_holds}}},
+    {"gate-back-early", {{"clock"}, {Promise::fence_holds}}},
+    {"token-not-bumped", {{}, {Promise::tokens_rise}}},
+    {"fence-not-to-end", {{"stop"}, {Promise::fence_holds}}},
+    {"clock-before-wait", {{}, {Promise::one_holder, Promise::holder_is_told_so}}},
+    {"hint-not-checked", {{"purge"}, {Promise::one_holder, Promise::holder_is_told_so}}},
+    {"missing-believed", {{"move", "snapshot"}, {Promise::holder_is_told_so}}},
+    {"keep-asynchronous", {{"crash after keep"}, {Promise::kept_free}}},
+    {"wake-up-lost", {{}, {Promise::prompt}}},
+};
+
+Plan plan_for(const std::string &fault) {
+    Plan plan;
+    plan.seed = 1;
+    plan.nemeses = faults.at(fault).nemeses;
+    plan.haste = 4;
+    plan.calm = second;
+    plan.chaos = 10 * second;
+    plan.healing = 0;
+    if (fault == "wake-up-lost") {
+        plan.calm = 10 * second;
+        plan.chaos = 0;
+    } else if (fault == "missing-believed") {
+        plan.watchers = 4;
+        plan.leases = 2;
+    } else if (fault == "gate-back-early") {
+        plan.leases = 1;
+    } else if (fault == "keep-asynchronous") {
+        plan.clients = 3;
+        plan.leases = 2;
+        plan.longest_ttl = 3 * second;
+    }
+    return plan;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(planted, *boost::unit_test::disabled()) {
+    const std::string fault = std::getenv("LEASE_FAULT");
+    const Usec began = now();
+    int found = 0;
+    for (Plan plan = plan_for(fault); found == 0 && now() - began < 40 * second; plan.seed++) {
+        Report report;
+        const Run run = stress::run(plan);
+        const std::vector<Violation> violations = report.add(run);
+        const auto counts = count_by_promise(violations);
+        std::cout << fault << ": " << report.in_words();
+        tell(plan, run, violations);
+        for (const Promise promise : faults.at(fault).shows)
+            found += counts.count(promise) != 0 ? counts.at(promise) : 0;
+    }
+    std::cout << fault << ": " << found << " violations of what it breaks, after "
+              << (now() - began) / second << " s" << std::endl;
+    BOOST_TEST(found > 0);
+}
