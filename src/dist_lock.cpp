@@ -205,11 +205,17 @@ SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
     close_index(table);
-    LockRelationOid(relation, RowExclusiveLock);
+    if (!ConditionalLockRelationOid(relation, RowExclusiveLock)) {
+        // No pin over a wait: behind whoever we wait for, vacuum may wait for this page.
+        let_go(look);
+        LockRelationOid(relation, RowExclusiveLock);
+        UnlockRelationOid(relation, RowExclusiveLock);
+        return Locking::changed;
+    }
 
     // Readers of this table never prune, so that losing tries write nothing.
     heap_page_prune_opt(table.heap, look.buffer);
-    if (mode != LockTupleExclusive && is_free(table, look))
+    if (server::updates_unlocked_rows && mode != LockTupleExclusive && is_free(table, look))
         return Locking::free;
 
     TM_FailureData failure;

@@ -129,16 +129,15 @@ bool change(Table &table, std::string_view name, Look &look, const Row &next) {
     server::IndexEntries entries = server::IndexEntries::none;
     const TM_Result result = server::update_tuple(table.heap, &old_place, fresh,
                                                   GetCurrentCommandId(true), look.locked, &entries);
+    let_go(look); // no pin while functions of an administrator's indexes run
     if (result != TM_Ok) {
         if (look.locked)
             elog(ERROR, "locked row of a lease could not be updated: %d", (int)result);
-        let_go(look);
         UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
         return false;
     }
     insert_entries(table, fresh, entries);
     remember_hint(name, fresh->t_self);
-    let_go(look);
     // What follows in this transaction, in the same statement even, builds on this version.
     CommandCounterIncrement();
     return true;

@@ -157,6 +157,14 @@ inline uint32 keeper_wait_event() {
     return named_wait_event(event, "LeaseKeeper");
 }
 
+// One that was built with assertions goes down when a heap_update() that must not wait would have
+// to: there, a row is locked first.
+#ifdef USE_ASSERT_CHECKING
+constexpr bool updates_unlocked_rows = false;
+#else
+constexpr bool updates_unlocked_rows = true;
+#endif
+
 // Which indexes want an entry for the new version of a row.
 enum class IndexEntries { none, summarizing, all };
 

@@ -1,0 +1,45 @@
+# Whoever waits for a lock on the table holds no page of it meanwhile: vacuum may wait for the
+# page, and others for vacuum, which no deadlock detector would see.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Lease::Node;
+use Lease::Session;
+use Test::More;
+
+my $node = Lease::Node::make('pin');
+$node->safe_psql('postgres', q{
+	INSERT INTO dist_lock (name, token) SELECT 'n' || n, n FROM generate_series(1, 1000) n});
+my ($reader, $vacuum, $ddl, $caller) = map { Lease::Session->connect($node) } 1 .. 4;
+
+sub waits
+{
+	my ($session, $event) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT wait_event_type || '/' || wait_event = '$event' FROM pg_stat_activity WHERE pid = $session->{pid}");
+}
+
+# The reader has the first page, so vacuum stops there, and the call comes before it at the last.
+for my $call ('lease_try(name, $$me$$, $$1 h$$)', 'lease_renew(name, $$me$$, $$1 h$$)',
+	'lease_release(name, $$me$$)', 'lease_purge($$0$$) > 0')
+{
+	$reader->must('UPDATE dist_lock SET grants = grants');    # something to freeze on each page
+	$reader->must('BEGIN; DECLARE c CURSOR FOR SELECT ctid FROM dist_lock; FETCH c');
+	$vacuum->send('VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) dist_lock');
+	ok(waits($vacuum, 'BufferPin/BufferPin'), "$call: vacuum waits for the first page");
+	$ddl->send('BEGIN; LOCK TABLE dist_lock IN SHARE MODE; COMMIT');
+	ok(waits($ddl, 'Lock/relation'), 'somebody waits for vacuum');
+	$caller->send("SELECT $call FROM (SELECT 'n1000' AS name) AS the");
+	ok(waits($caller, 'Lock/relation'), 'the call waits for that one');
+	$reader->must('COMMIT');
+	ok($vacuum->done(30), 'vacuum goes through');
+	$caller->{node}->safe_psql('postgres', "SELECT pg_cancel_backend($caller->{pid})") unless $vacuum->done;
+	is($caller->got, 't', 'and so does the call');
+	$ddl->answer;
+	$vacuum->answer;
+}
+$_->quit for $reader, $vacuum, $ddl, $caller;
+
+done_testing();
