@@ -15,6 +15,7 @@
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
+#   make bench-peers          beside Redis and etcd, too, as curves: an hour, quiet machine (bench/peers/run)
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
 #   make clean
 #
@@ -27,7 +28,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint coverage bench bench-instructions
+BY_HARNESS = demo test test-majors lint coverage bench bench-peers bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -146,6 +147,8 @@ build/stress/run: $(STRESS_OBJS)
 $(STRESS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/stress/*.hpp) .flags
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(STRESS_CXXFLAGS) -c -o $@ $<
+
+include $(TOP)/bench/peers/peers.mk
 
 $(CURDIR)/src/core:
 	$(MKDIR_P) $@
