@@ -23,15 +23,16 @@ sql() { psql -XAtq -v ON_ERROR_STOP=1 -d "${2:-postgres}" -c "$1"; }
 stay() {
     local fifo=$dir/fifo.${#sessions[@]} pipe
     mkfifo "$fifo"
+    : >"$dir/session"
     exec {pipe}<>"$fifo" # stays open as long as we are
     psql -XAtq -v ON_ERROR_STOP=1 <"$fifo" >"$dir/session" 2>&1 {pipe}>&- &
     sessions+=($!)
-    rm "$fifo"
     printf '%s\n' "$1" '\echo ready' >&"$pipe"
     await grep -q ready "$dir/session" || {
         cat "$dir/session"
         die "a session did not start"
     }
+    rm "$fifo"
 }
 
 # Waits until a command succeeds, for at most five seconds.
@@ -90,9 +91,9 @@ machine() {
     printf '%s rounds of %s s, up to %s threads of clients\n' "$rounds" "$seconds" "$(nproc)"
 }
 
-# The table of ShedLock, with jobs that are free and one that is held.
+# make_shedlock JOBS [DATABASE]: the table of ShedLock, with jobs that are free and one that is held.
 make_shedlock() {
-    sql "CREATE TABLE shedlock (name varchar(64) PRIMARY KEY, lock_until timestamptz NOT NULL, locked_at timestamptz NOT NULL, locked_by varchar(255) NOT NULL)"
-    sql "INSERT INTO shedlock SELECT 'job ' || i, now(), now(), 'nobody' FROM generate_series(0, $1 - 1) AS i"
-    sql "INSERT INTO shedlock VALUES ('held', now() + '1 day', now(), 'holder'), ('turn', now(), now(), 'nobody')"
+    sql "CREATE TABLE shedlock (name varchar(64) PRIMARY KEY, lock_until timestamptz NOT NULL, locked_at timestamptz NOT NULL, locked_by varchar(255) NOT NULL)" "${2:-postgres}"
+    sql "INSERT INTO shedlock SELECT 'job ' || i, now(), now(), 'nobody' FROM generate_series(0, $1 - 1) AS i" "${2:-postgres}"
+    sql "INSERT INTO shedlock VALUES ('held', now() + '1 day', now(), 'holder'), ('turn', now(), now(), 'nobody')" "${2:-postgres}"
 }

@@ -1,18 +1,21 @@
 // Redis by its usual recipe: SET NX PX with a text of the owner's, compare and delete to release.
 // Who waits asks again every 100 milliseconds, as the lock of the common Python client does by
-// default: Redis itself has no queue for it.
+// default: Redis itself has no queue for it. (A little more or less, so that they do not march in
+// step.)
 #include "contender.hpp"
 
 #include <hiredis/hiredis.h>
 
 #include <chrono>
+#include <functional>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
 namespace peers {
 namespace {
 
-constexpr auto poll_interval = std::chrono::milliseconds(100);
+constexpr int poll_milliseconds[] = {50, 150};
 constexpr const char *compare_and_delete =
     "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
 
@@ -62,17 +65,20 @@ private:
 
 class PollingRedis : public Waiter {
 public:
-    explicit PollingRedis(const std::string &owner) : redis("REDIS_SOCKET", owner) {}
+    explicit PollingRedis(const std::string &owner)
+        : redis("REDIS_SOCKET", owner), random(std::hash<std::string>()(owner)) {}
 
     void wait() override {
         while (!redis.take("turn"))
-            std::this_thread::sleep_for(poll_interval);
+            std::this_thread::sleep_for(std::chrono::milliseconds(interval(random)));
     }
 
     void release() override { redis.release("turn"); }
 
 private:
     Redis redis;
+    std::minstd_rand random;
+    std::uniform_int_distribution<int> interval{poll_milliseconds[0], poll_milliseconds[1]};
 };
 
 } // namespace
