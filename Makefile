@@ -6,17 +6,21 @@
 #   make installcheck         tests what is installed, on the server that runs
 #   make demo                 shows the main job on a throw-away server
 #   make test                 all suites on throw-away servers; ends with "N passed, M failed"
-#       SUITES="unit regress isolation tap stress pgxs"  only these
+#       SUITES="unit regress isolation tap stress pgxs clients"  only these
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make test-package         builds the Debian packages, installs them in a Debian of their own
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
 #   make bench-peers          beside Redis and etcd, too, as curves: an hour, quiet machine (bench/peers/run)
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
+#   make pictures             doc/*.svg, from their text sources
+#   make dist                 the archive for PGXN, of what is committed: build/lease-VERSION.zip
+#   make freeze               takes down the checksums of released scripts (see CONTRIBUTING.md)
 #   make clean
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
@@ -28,16 +32,25 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors lint coverage bench bench-peers bench-instructions
+BY_HARNESS = demo test test-majors test-package pictures lint coverage bench bench-peers bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
 
-ifneq ($(filter-out $(BY_HARNESS),$(or $(MAKECMDGOALS),all)),)
+DIST := lease-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' $(TOP)/META.json)
+.PHONY: dist freeze
+dist:
+	@git -C $(TOP) diff --quiet HEAD || echo "What is not committed is not in it." >&2
+	mkdir -p $(TOP)/build
+	git -C $(TOP) archive --format=zip --prefix=$(DIST)/ --output=build/$(DIST).zip HEAD
+freeze:
+	cd $(TOP) && sha256sum sql/*.sql >sql/released.sha256
+
+ifneq ($(filter-out $(BY_HARNESS) dist freeze,$(or $(MAKECMDGOALS),all)),)
 
 MODULE_big = lease
 EXTENSION = lease
-DATA = sql/lease--1.0.sql
+DATA = $(patsubst $(TOP)/%,%,$(sort $(wildcard $(TOP)/sql/lease--*.sql)))
 CORE = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/core/*.cpp))
 OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
 UNIT = build/unit
@@ -58,6 +71,8 @@ REGRESS_OPTS = --inputdir=$(TOP)/test
 ISOLATION = $(patsubst $(TOP)/test/isolation/specs/%.spec,%,$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
 
+SAY_VERSION = -DLEASE_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)"'
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(wildcard $(PGXS)),)
 $(error no PGXS found by $(PG_CONFIG): install postgresql-server-dev-NN, or say PG_CONFIG=path)
@@ -67,8 +82,8 @@ include $(PGXS)
 # The core is pure: without the server's headers in reach it cannot be otherwise.
 $(CORE): override CPPFLAGS := $(filter-out -I% -isystem $(includedir_server),$(CPPFLAGS))
 
-# leasectl is a client program, in ordinary C++. It is built where libpq's headers are; its manual
-# page, where scdoc is.
+# leasectl is a client program, in ordinary C++. It is built where libpq's headers are (not with
+# LEASECTL=, for whoever packages it by itself); its manual page, where scdoc is.
 # By its full name: VPATH must not find that of another build.
 LEASECTL_DIR = $(CURDIR)/build/leasectl
 LEASECTL_SRC = $(wildcard $(TOP)/src/leasectl/*.cpp)
@@ -76,14 +91,16 @@ LEASECTL_OBJS = $(patsubst $(TOP)/src/leasectl/%.cpp,$(LEASECTL_DIR)/%.o,$(LEASE
 LEASECTL_CXXFLAGS = $(filter-out $(PG_CXXFLAGS),$(CXXFLAGS)) -std=c++17 -Wall -Wextra -pthread \
 	$(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic) \
 	$(LEASECTL_SANITIZE:%=-fno-sanitize-recover=all -fsanitize=%)
-LEASECTL_CPPFLAGS = -I$(includedir) -DLEASE_VERSION='"$(LEASE_VERSION)"'
-LEASE_VERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)
+LEASECTL_CPPFLAGS = $(filter -D%,$(CPPFLAGS)) -I$(includedir) $(SAY_VERSION)
 SCDOC ?= $(shell command -v scdoc)
 # Where bash-completion looks; beside a server of one's own, its own share directory.
 completionsdir ?= $(if $(filter /usr/%,$(bindir)),/usr/share,$(datadir))/bash-completion/completions
 
-ifneq ($(wildcard $(includedir)/libpq-fe.h),)
-all: $(LEASECTL_DIR)/leasectl $(if $(SCDOC),$(LEASECTL_DIR)/leasectl.1)
+LEASECTL ?= $(wildcard $(includedir)/libpq-fe.h)
+LEASECTL_FILES = $(LEASECTL_DIR)/leasectl $(if $(SCDOC),$(LEASECTL_DIR)/leasectl.1)
+
+ifneq ($(LEASECTL),)
+all: $(LEASECTL_FILES)
 install: install-leasectl
 uninstall: uninstall-leasectl
 endif
@@ -99,7 +116,7 @@ $(LEASECTL_DIR)/leasectl.1: $(TOP)/doc/leasectl.1.scd
 	$(SCDOC) <$< >$@.tmp && mv $@.tmp $@
 
 .PHONY: install-leasectl uninstall-leasectl
-install-leasectl: all
+install-leasectl: $(LEASECTL_FILES)
 	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(completionsdir)' '$(DESTDIR)$(mandir)/man1'
 	$(INSTALL_PROGRAM) $(LEASECTL_DIR)/leasectl '$(DESTDIR)$(bindir)/leasectl'
 	$(INSTALL_DATA) $(TOP)/src/leasectl/completion.bash '$(DESTDIR)$(completionsdir)/leasectl'
@@ -116,6 +133,8 @@ uninstall-leasectl:
 CORE_HEADERS = $(wildcard $(TOP)/src/core/*.hpp)
 $(OBJS): $(CORE_HEADERS) .flags | $(CURDIR)/src/core
 $(filter-out $(CORE),$(OBJS)): $(wildcard $(TOP)/src/*.hpp)
+src/module.o src/table.o: override CPPFLAGS += $(SAY_VERSION)
+src/module.o src/table.o: $(TOP)/lease.control
 
 # What was built for another server, or by other flags, is stale.
 .flags: FORCE

@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 
+#include "row.hpp"
 #include "settings.hpp"
 
 namespace lease {
@@ -13,8 +14,7 @@ void refuse_null(FunctionCallInfo fcinfo, int number, const char *what) {
 }
 
 std::string_view checked_text(Datum datum, const char *what) {
-    const text *value = DatumGetTextPP(datum);
-    const std::string_view view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+    const std::string_view view = text_view(datum);
     if (view.empty())
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", what)));

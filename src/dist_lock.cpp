@@ -1,7 +1,7 @@
 #include "dist_lock.hpp"
 
 #include "hints.hpp"
-#include "version.hpp"
+#include "row_version.hpp"
 
 namespace lease {
 
@@ -14,8 +14,7 @@ void read_row(Table &table, Look &look) {
 
 // The name in the row that was read last.
 std::string_view name_of(const Table &table) {
-    const text *value = DatumGetTextPP(table.values[col_name]);
-    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+    return text_view(table.values[col_name]);
 }
 
 // A hint may lead to where the table's tail was cut off. Whoever does that locks the table alone

@@ -91,8 +91,7 @@ void put_row_user(ReturnSetInfo *result, const Uses &uses, const LOCKTAG &gate, 
 void put_users_of(ReturnSetInfo *result, Table &table, Uses &uses, HeapTuple seen, Buffer buffer) {
     heap_deform_tuple(seen, RelationGetDescr(table.heap), table.values, table.nulls);
     const Datum name = table.values[col_name];
-    const text *value = DatumGetTextPP(name);
-    const LOCKTAG gate = gate_tag({VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)});
+    const LOCKTAG gate = gate_tag(text_view(name));
 
     for (int i = 0; i < uses.count; i++) {
         Use &use = uses.uses[i];

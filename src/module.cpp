@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 extern "C" {
 #ifdef PG_MODULE_MAGIC_EXT
-PG_MODULE_MAGIC_EXT(.name = "lease", .version = "1.0");
+PG_MODULE_MAGIC_EXT(.name = "lease", .version = LEASE_VERSION);
 #else
 PG_MODULE_MAGIC;
 #endif

@@ -18,8 +18,7 @@ constexpr EndingName ending_names[] = {
 std::optional<std::string_view> text_at(const Table &table, Column column) {
     if (table.nulls[column])
         return std::nullopt;
-    const text *value = DatumGetTextPP(table.values[column]);
-    return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+    return text_view(table.values[column]);
 }
 
 std::optional<Usec> timestamp_at(const Table &table, Column column) {

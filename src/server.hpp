@@ -24,6 +24,7 @@ extern "C" {
 #include "catalog/pg_index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation_d.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
 #include "catalog/pg_sequence.h"

@@ -30,6 +30,42 @@ void on_relation_change(Datum, Oid relation) {
                     errdetail_internal("%s", detail)));
 }
 
+// What the script that last ran calls itself; null if there is no such extension.
+char *script_version(Oid extension) {
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(extension));
+    const Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
+    const SysScanDesc scan =
+        systable_beginscan(extensions, ExtensionOidIndexId, true, nullptr, 1, &key);
+    HeapTuple tuple = systable_getnext(scan);
+    char *version = nullptr;
+    bool is_null = true;
+    if (HeapTupleIsValid(tuple)) {
+        const Datum value = heap_getattr(tuple, Anum_pg_extension_extversion,
+                                         RelationGetDescr(extensions), &is_null);
+        version = TextDatumGetCString(value);
+    }
+    systable_endscan(scan);
+    table_close(extensions, AccessShareLock);
+    return version;
+}
+
+// A library may be newer or older than the script that made what it works on: packages are
+// upgraded before databases are, and sessions stay. It may do so within one major version.
+void check_version(Oid function) {
+    const char *script = script_version(getExtensionOfObject(ProcedureRelationId, function));
+    if (script != nullptr && strncmp(script, LEASE_VERSION, strcspn(LEASE_VERSION, ".") + 1) != 0)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("extension \"lease\" is version %s in this database, but its library is "
+                        "version %s",
+                        script, LEASE_VERSION),
+                 errhint("If the library is newer, run ALTER EXTENSION lease UPDATE. If it is "
+                         "older, install the newer one and begin a new session; if the server "
+                         "preloads it, restart the server.")));
+}
+
 Oid find_relation(const char *name, Oid schema, Oid function) {
     const Oid relation = get_relname_relid(name, schema);
     if (!OidIsValid(relation))
@@ -110,6 +146,7 @@ void find_place(Oid schema, Oid function) {
     place.age++;
     forget_hints();
     place.schema = schema;
+    check_version(function);
     place.relation = find_relation("dist_lock", schema, function);
     place.sequence = find_relation("dist_lock_token", schema, function);
     place.valid = true;

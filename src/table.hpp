@@ -30,7 +30,8 @@ std::uint64_t table_age();
 Oid find_table(Oid function);
 
 // Opens the table in the schema of the called function (AccessShareLock).
-// Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition.
+// Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition, or the
+// extension has another major version than this library.
 Table open_table(Oid function);
 
 // Closes it and lets the lock go.

@@ -11,7 +11,7 @@ my ($counts, @files) = @ARGV;
 setpgrp(0, 0);
 $SIG{TERM} = sub { $SIG{TERM} = 'IGNORE'; kill TERM => -$$; exit 143; };
 
-my $aggregate = TAP::Harness->new({ timer => 1, failures => 1, jobs => $ENV{JOBS} // 1 })->runtests(@files);
+my $aggregate = TAP::Harness->new({ timer => 1, failures => 1, jobs => $ENV{JOBS} // 2 })->runtests(@files);
 
 my $failed = 0;
 my @bad;

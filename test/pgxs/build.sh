@@ -1,7 +1,7 @@
 #!/bin/bash
 # The ways that PGXS's users build: in place, elsewhere, into DESTDIR; what is built
 # stays within the rules for C++ in the server.
-. test/pgxs/tap.bash
+. test/pgxs/lib.bash
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make installcheck, as PGXS's users know it: on a running server, twice in a row, and
 # from a directory elsewhere (one suite shows that).
-. test/pgxs/tap.bash
+. test/pgxs/lib.bash
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
+use Lease::Pages;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
@@ -15,7 +16,7 @@ my $dir = $node->basedir;
 
 sub sql { return $node->safe_psql('postgres', @_) }
 
-my ($script) = slurp_file("$FindBin::Bin/../../README.md") =~ /^## From psql\n.*?^```sql\n(.*?)^```/ms;
+my ($script) = examples('README.md', 'From psql', 'sql');
 like($script, qr/\\gset\n\\if :got\n/, 'README shows a psql script');
 append_to_file("$dir/nightly.sql", $script);
 # This job goes on until the test has seen all the others turned away.

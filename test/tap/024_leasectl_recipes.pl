@@ -7,13 +7,13 @@ use lib "$FindBin::Bin/lib";
 
 use Lease::Ctl;
 use Lease::Node;
+use Lease::Pages;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $node = Lease::Node::make('recipes');
 my $dir = $node->basedir;
-my $readme = slurp_file("$FindBin::Bin/../../README.md");
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 
@@ -21,9 +21,6 @@ local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
 local $ENV{PGDATABASE} = 'postgres';
 delete @ENV{qw(PGUSER PGAPPNAME)};
-
-# The blocks of the README in such a language.
-sub blocks { my ($language) = @_; return $readme =~ /^```$language\n(.*?)^```$/msg; }
 
 # The program that the recipes run
 mkdir "$dir/bin" or die $!;
@@ -56,7 +53,7 @@ sub five
 }
 
 # cron
-my ($crontab) = grep { /leasectl/ } blocks('cron');
+my ($crontab) = grep { /leasectl/ } examples('README.md', 'leasectl', 'cron');
 my (%env, @jobs);
 for my $line (split /\n/, $crontab)
 {
@@ -75,8 +72,15 @@ is(five($jobs[0], PATH => "$dir/bin:$env{PATH}"), '75 75 75 75 75', 'cron: machi
 is(sql(q{SELECT name, state FROM leases}), 'nightly-report|cooling', 'cron: the lease is kept for a while');
 sql(q{SELECT lease_break('nightly-report')});
 
+# By hand
+my ($line) = examples('README.md', 'leasectl', 'sh');
+$line =~ s{/usr/local/bin/}{$dir/bin/};
+unlink "$dir/reports";
+is(system($line), 0, 'by hand: it runs');
+is(scalar reports(), 1, 'by hand: once');
+
 # systemd
-my %unit = map { /^# \/etc\/systemd\/system\/(\S+)/ ? ($1 => $_) : () } blocks('ini');
+my %unit = map { /^# \/etc\/systemd\/system\/(\S+)/ ? ($1 => $_) : () } examples('README.md', 'leasectl', 'ini');
 is_deeply([ sort keys %unit ], [ 'nightly-report.service', 'nightly-report.timer' ], 'systemd: two units in the README');
 s{/usr/local/bin/}{$dir/bin/}g, s{^User=.*\n}{}m for values %unit;
 append_to_file("$dir/$_", $unit{$_}) for keys %unit;

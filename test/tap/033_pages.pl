@@ -6,21 +6,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
+use Lease::Pages;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::Bin/../..";
 my $node = Lease::Node::make('pages');
 $node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
-
-# The examples in a section of a page, in a language.
-sub examples
-{
-	my ($page, $section, $language) = @_;
-	my ($text) = slurp_file("$top/$page") =~ /^#+ \Q$section\E\n(.*?)(?=^##+ |\z)/ms
-	  or die "$page has no section \"$section\"";
-	return $text =~ /^```$language\n(.*?)^```$/msg;
-}
 
 # Runs one in psql; what it wrote, and the SQLSTATE if it failed.
 sub runs
@@ -116,7 +108,7 @@ SKIP:
 }
 
 # The reference: every name that SQL can call or read, with its arguments, and every setting.
-my $reference = slurp_file("$top/doc/reference.md");
+my $reference = text_of('doc/reference.md');
 my @functions = split /\n/, $node->safe_psql('postgres', q{
 	SELECT proname || '|' || CASE WHEN proname = 'lease_fenced' THEN '() → trigger' WHEN proname = 'lease_activity' THEN '()'
 		ELSE '(' || replace(replace(regexp_replace(pg_get_function_arguments(p.oid), '\mIN ', '', 'g'), '::interval', ''), '::bigint', '') || ')' END
@@ -149,12 +141,19 @@ for my $setting (sort keys %settings)
 	like($reference, qr/^\| `\Q$setting\E`/m, "$setting is in the reference");
 }
 # Links in it, and in the other pages, lead somewhere.
-for my $page ('README.md', map { s{^\Q$top\E/}{}r } glob "$top/doc/*.md")
+sub anchors { return map { lc($_->[0]) =~ s/[^a-z0-9 _-]//gr =~ s/ /-/gr } sections($_[0]); }
+
+my %anchors = map { my $page = $_; $page => { map { $_ => 1 } anchors($page) } } pages();
+for my $page (sort keys %anchors)
 {
-	my $text = slurp_file("$top/$page");
-	my %anchors = map { my $a = lc; $a =~ s/[^a-z0-9 _-]//g; $a =~ s/ /-/g; $a => 1 } $text =~ /^#+ (.*)$/mg;
 	my $dir = $page =~ s{[^/]*$}{}r;
-	my @broken = grep { !/^https?:/ && (/^#(.*)/ ? !$anchors{$1} : !-e "$top/$dir" . s/#.*//r) } $text =~ /\]\(([^)\s]+)\)/g;
+	my @broken;
+	for my $link (grep { !/^https?:/ } text_of($page) =~ /\]\(([^)\s]+)\)/g)
+	{
+		my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+		my $target = $file eq '' ? $page : "$dir$file" =~ s{^doc/\.\./}{}r;
+		push @broken, $link if !-e "$top/$target" || $anchor ne '' && !$anchors{$target}{$anchor};
+	}
 	is("@broken", '', "$page: links lead somewhere");
 }
 

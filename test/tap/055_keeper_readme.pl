@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Lease::Keeper;
+use Lease::Pages;
 use Lease::Queue qw(acquire queued);
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -15,7 +16,7 @@ my $look = Lease::Session->connect($node);
 my $log = new_log($node);
 my $file = $node->basedir . '/maintenance.sql';
 
-my ($script) = slurp_file("$FindBin::Bin/../../README.md") =~ /^## Bound to a session\n.*?^```sql\n(.*?)^```/ms;
+my ($script) = examples('README.md', 'Bound to a session', 'sql');
 like($script, qr/lease_acquire.*lease_attach/s, 'README shows a maintenance script');
 is($script =~ s/'30 s'/'1 s'/, 1, 'with a ttl, which is short here');
 append_to_file($file, $script);

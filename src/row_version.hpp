@@ -1,6 +1,6 @@
 // Which version of a row is visible, along the versions on one page.
-#ifndef LEASE_VERSION_HPP
-#define LEASE_VERSION_HPP
+#ifndef LEASE_ROW_VERSION_HPP
+#define LEASE_ROW_VERSION_HPP
 
 #include "server.hpp"
 

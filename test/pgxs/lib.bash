@@ -1,26 +1,12 @@
-# TAP from shell. Sourced by the tests beside it, which run in a copy of the
+# What the tests beside this file share. Sourced by them; they run in a copy of the
 # repository (test/harness/sandbox).
 set -uo pipefail
-tests=0
-
-# ok NAME COMMAND...: what the command prints is shown if it fails.
-ok() {
-    local name=$1 output
-    shift
-    tests=$((tests + 1))
-    if output=$("$@" 2>&1); then
-        printf 'ok %s - %s\n' "$tests" "$name"
-    else
-        printf 'not ok %s - %s\n' "$tests" "$name"
-        tail -n 60 <<<"$output" | sed 's/^/# /' >&2
-    fi
-}
-
-done_testing() { printf '1..%s\n' "$tests"; }
+# shellcheck source=test/harness/tap.bash
+. test/harness/tap.bash
 
 # A copy of what is in the repository, without what was built, and what tests wrote.
 copy_sources() {
-    mkdir -p "$1" && tar --exclude='*.o' --exclude='*.so' --exclude='*.gc??' --exclude=./build \
+    mkdir -p "$1" && tar --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.gc??' --exclude=./build \
         --exclude=./.flags --exclude=./results --exclude=./output_iso --exclude='./regression.*' \
         -cf - . | tar -C "$1" -xf -
 }

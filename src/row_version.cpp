@@ -1,4 +1,4 @@
-#include "version.hpp"
+#include "row_version.hpp"
 
 namespace lease {
 
