@@ -62,10 +62,13 @@ run_pgbench() {
     ! grep -q 'number of failed transactions: [1-9]' "$dir/pgbench" || die "transactions of $script failed"
 }
 
-# bench CLIENTS SCRIPT [DATABASE]: transactions a second.
+# bench CLIENTS SCRIPT [DATABASE]: transactions a second, but for the first second, in which
+# many new sessions fill their caches.
 bench() {
-    run_pgbench "$1" "$2" -T "$seconds" "${3:-postgres}"
-    awk '/^tps/ { print $3 }' "$dir/pgbench"
+    run_pgbench "$1" "$2" -P 1 -T $((seconds + 1)) "${3:-postgres}"
+    awk '/^progress: / && !warm { warm = $2; before = $2 * $4 }
+         /actually processed/ { count = $NF }
+         /^tps/ { print (count - before) / (count / $3 - warm) }' "$dir/pgbench"
 }
 
 # record PART X CONTENDER FIGURE
