@@ -11,6 +11,10 @@
 #       SEED=number                                   of the stress tests, to run them again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
+#   make test-upgrade         pg_upgrade from PostgreSQL 15 to 17, in a Debian of its own
+#   make test-odd             odd arguments in every encoding, for ten minutes; SEED=number
+#   make test-memory          sanitizers, assertions, and the regression tests under valgrind
+#   make fuzz                 libFuzzer on src/core; FUZZ_SECONDS=60
 #   make test-package         builds the Debian packages, installs them in a Debian of their own
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
 #   make coverage             the suites once more, and which lines of src/ they do not reach
@@ -25,14 +29,16 @@
 #
 # These install with apt-get what they need and cannot find (test/harness/deps).
 # WERROR=1 turns warnings into errors, COVERAGE=1 builds for gcov,
-# LEASECTL_SANITIZE=address,undefined has leasectl watched.
+# LEASECTL_SANITIZE=address,undefined has leasectl watched, ASSERTIONS=1 compiles the module's
+# assertions in.
 
 PG_CONFIG ?= pg_config
 TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 .DEFAULT_GOAL := all
 
 # These must work before there is any PGXS to include.
-BY_HARNESS = demo test test-majors test-package pictures lint coverage bench bench-peers bench-instructions
+BY_HARNESS = demo test test-majors test-upgrade test-odd test-memory test-package fuzz pictures lint coverage \
+	bench bench-peers bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -56,7 +62,7 @@ OBJS = $(patsubst $(TOP)/%.cpp,%.o,$(wildcard $(TOP)/src/*.cpp)) $(CORE)
 UNIT = build/unit
 EXTRA_CLEAN = build .flags $(OBJS:.o=.gcno) $(OBJS:.o=.gcda)
 
-PG_CPPFLAGS = -isystem $(includedir_server)
+PG_CPPFLAGS = -isystem $(includedir_server) $(if $(ASSERTIONS),-DUSE_ASSERT_CHECKING)
 PG_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-register \
 	-fno-exceptions -fno-rtti -fvisibility=hidden
 PG_CXXFLAGS += $(if $(WERROR),-Werror) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
@@ -106,7 +112,7 @@ uninstall: uninstall-leasectl
 endif
 
 $(LEASECTL_DIR)/leasectl: $(LEASECTL_OBJS)
-	$(CXX) $(LEASECTL_CXXFLAGS) -o $@ $^ $(LDFLAGS) -L$(libdir) -lpq
+	$(CXX) $(LEASECTL_CXXFLAGS) -o $@ $^ $(if $(COVERAGE),$(TOP)/test/coverage/flush.cpp) $(LDFLAGS) -L$(libdir) -lpq
 $(LEASECTL_OBJS): $(LEASECTL_DIR)/%.o: $(TOP)/src/leasectl/%.cpp \
 		$(wildcard $(TOP)/src/leasectl/*.hpp) $(TOP)/lease.control .flags
 	@$(MKDIR_P) $(@D)

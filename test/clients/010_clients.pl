@@ -7,9 +7,15 @@ use lib "$FindBin::Bin/../tap/lib";
 
 use Lease::Clients;
 use Lease::Node;
+use Lease::Pages;
 use Lease::Pooler;
 use Lease::Session;
 use Test::More;
+
+my ($table) = map { $_->[1] } grep { $_->[0] eq 'From your client' } sections('doc/recipes.md');
+my @programs = grep { !/\.pl$|expected$/ } glob "$FindBin::Bin/*.* $FindBin::Bin/*/main.go";
+is_deeply([ grep { $table !~ m{^\| \[[^]]+\]\(\.\./test/clients/\Q$_\E\) \| }m } map { s{^\Q$FindBin::Bin/}{}r } @programs ], [],
+	'each program is in the table of doc/recipes.md');
 
 my $node = Lease::Node::make('clients', listen_addresses => '127.0.0.1');
 my $look = Lease::Session->connect($node);

@@ -38,3 +38,10 @@ show() {
     tail -n "$lines" "$file"
     printf -- '---\n'
 }
+
+# clean_copy REPOSITORY DIRECTORY: the sources, also those that are not committed, and nothing that was built.
+clean_copy() {
+    mkdir -p "$2"
+    tar -C "$1" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude='*.gc??' \
+        -cf - . | tar -C "$2" -xf -
+}

@@ -49,10 +49,11 @@ ok 'all but leasectl is installed' installed_in "$dir/dest-server" none
 # in), and by VPATH= with the Makefile linked.
 mkdir "$dir/f" "$dir/vpath"
 cd "$dir/f" || exit
-ok 'make -f elsewhere, WERROR=1' make WERROR=1 -f "$dir/here/Makefile"
+other=(WERROR=1 CXXFLAGS=-O1 -f "$dir/here/Makefile")
+ok 'make -f elsewhere, WERROR=1' make "${other[@]}"
 ok 'it has a library of its own' test -e lease.so
-ok 'again, it does nothing' does_nothing WERROR=1 -f "$dir/here/Makefile"
-ok 'make -f install DESTDIR=' make WERROR=1 -f "$dir/here/Makefile" install DESTDIR="$dir/dest-f"
+ok 'again, it does nothing' does_nothing "${other[@]}"
+ok 'make -f install DESTDIR=' make "${other[@]}" install DESTDIR="$dir/dest-f"
 cd "$dir/vpath" || exit
 ln -s "$dir/clean/Makefile" .
 ok 'make VPATH=' builds_without_warning VPATH="$dir/clean"

@@ -1,5 +1,6 @@
 # meta.pl: META.json keeps to PGXN's rules (https://pgxn.org/meta/spec.txt, as far as they touch
-# us), names files that are there, and says what lease.control says. Prints what does not hold.
+# us), names files that are there, and says what lease.control and debian/changelog say. Prints
+# what does not hold.
 use strict;
 use warnings;
 use JSON::PP;
@@ -37,6 +38,8 @@ complain('a name has two characters or more, no blank, slash or control characte
 complain("version $meta->{version} is not semantic") unless $meta->{version} =~ $version;
 complain("version $meta->{version} does not begin with $control, of lease.control")
   unless index($meta->{version}, "$control.") == 0;
+complain("version $meta->{version} is not the one in debian/changelog")
+  unless slurp('debian/changelog') =~ /^lease \(\Q$meta->{version}\E-/;
 complain("version of the specification is not 1.0.x") unless $meta->{'meta-spec'}{version} =~ /^1\.0\.\d+$/;
 complain("license \"$meta->{license}\" is not the one in LICENSE")
   unless $meta->{license} eq 'postgresql' && slurp('LICENSE') =~ /^PostgreSQL License/i;
@@ -51,7 +54,7 @@ complain('it has to provide lease alone') unless join(' ', keys %{ $meta->{provi
 for my $provided (values %{ $meta->{provides} })
 {
 	complain('another version is provided') unless $provided->{version} eq $meta->{version};
-	complain('the install script is another one') unless $provided->{file} eq "sql/lease--$control.sql";
+	complain("no script leads to $control") unless $provided->{file} =~ m{^sql/lease--(?:[\d.]+--)?\Q$control\E\.sql$};
 	-e or complain("there is no $_") for @$provided{qw(file docfile)};
 }
 for my $phase (keys %{ $meta->{prereqs} })

@@ -9,7 +9,7 @@ scripts_are_as_released() {
     sha256sum --check --quiet --strict sql/released.sha256 || {
         echo 'A script that was released must not change: servers have it, and no update would'
         echo 'bring them the change. Write a script from that version to the next instead.'
-        echo '(For a version without a tag: make freeze. See "Releases" in CONTRIBUTING.md.)'
+        echo '(For a version without a tag: make freeze. See "Scripts and versions" in CONTRIBUTING.md.)'
         return 1
     }
 }

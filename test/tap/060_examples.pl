@@ -26,6 +26,9 @@ my %run_by = (
 		[ 'A table in another database', 'sql sql sql', 'test/tap/033_pages.pl' ],
 		[ 'A file', 'sh', 'test/tap/033_pages.pl' ] ],
 	'doc/monitoring.md' => [ [ 'Set up', 'sql sh yaml', 'test/clients/030_monitoring.pl' ] ],
+	'doc/reference.md' => [
+		[ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ],
+		[ 'Failover, restore, move', 'sql', 'test/tap/012_backup.pl' ] ],
 	'doc/recipes.md' => [
 		[ 'A migration on one of all nodes', 'sh sh sql', 'test/tap/061_recipes.pl' ],
 		[ 'A leader, and who follows', 'sh sh sql', 'test/tap/061_recipes.pl' ],
@@ -55,7 +58,10 @@ my $ci = text_of('.ci/run');
 is_deeply([ grep { $ci !~ /^\Q$_\E\b/m } $commands =~ /^(make \w+)/mg ], [], 'README: the two commands are run before a change goes in');
 my ($install) = examples('README.md', 'Install', 'sh');
 my $build = text_of('test/pgxs/build.sh');
-is_deeply([ grep { s/^sudo //; s/\s*#.*//; $build !~ /^ok .* $_\b/m } split /\n/, $install ], [], 'README: installing is what its test does');
+is_deeply([ grep { $build !~ /^ok .*\b$_\b/m } $install =~ /^(?:sudo )?(make(?: [a-z]+\b(?!=))?)/mg ], [], 'README: installing is what its test does');
+is_deeply([ grep { $build !~ /\b$_=/ } $install =~ /\b([a-z]+)=/g ], [], 'by these variables');
+my $deps = text_of('test/harness/deps');
+is_deeply([ grep { $deps !~ /echo "?\Q$_\E/ } map { s/-15$//r } grep { !/^make$/ } split ' ', ($install =~ /apt-get install ([^#]*)/)[0] ], [], 'with the packages that the tests install');
 
 my $node = Lease::Node::make('examples');
 $node->safe_psql('postgres', 'DROP EXTENSION lease');
