@@ -20,7 +20,7 @@
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
-#   make bench-peers          beside Redis and etcd, too, as curves: an hour, quiet machine (bench/peers/run)
+#   make bench-peers          beside Redis and etcd, too, as curves: 90 minutes, quiet machine (bench/peers/run)
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
 #   make pictures             doc/*.svg, from their text sources
 #   make dist                 the archive for PGXN, of what is committed: build/lease-VERSION.zip
