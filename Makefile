@@ -22,6 +22,7 @@
 #   make coverage             the suites once more, and which lines of src/ they do not reach
 #   make bench                beside SELECT 1, advisory locks, ShedLock...: ten minutes, quiet machine
 #       BENCH="tries cycles" BENCH_ROUNDS=5 BENCH_SECONDS=4
+#   make bench-peers          beside Redis and etcd, too, as curves: 90 minutes, quiet machine (bench/peers/run)
 #   make bench-instructions   fails if a call takes 5 % more instructions than it did
 #   make pictures             doc/*.svg, from their text sources
 #   make dist                 the archive for PGXN, of what is committed: build/lease-VERSION.zip
@@ -39,7 +40,7 @@ TOP := $(patsubst %/,%,$(dir $(realpath $(firstword $(MAKEFILE_LIST)))))
 
 # These must work before there is any PGXS to include.
 BY_HARNESS = demo test test-majors test-upgrade test-odd test-memory test-package test-faults soak fuzz pictures lint \
-	coverage bench bench-instructions
+	coverage bench bench-peers bench-instructions
 .PHONY: $(BY_HARNESS)
 $(BY_HARNESS):
 	@PG_CONFIG='$(PG_CONFIG)' exec $(TOP)/test/harness/run $@
@@ -191,6 +192,8 @@ $(CHAOS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/chaos/*.hpp) .flag
 build/chaos/clock.so: $(TOP)/test/chaos/preload/clock.cpp .flags
 	@$(MKDIR_P) $(@D)
 	$(CXX) -std=c++17 -O2 -Wall -Wextra $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
+
+include $(TOP)/bench/peers/peers.mk
 
 $(CURDIR)/src/core:
 	$(MKDIR_P) $@

@@ -1,2 +1,2 @@
-\set n :n + 1
+\set n :n % :size + 1
 SELECT lease_renew('renewed ' || :n, 'holder', '1 day');

@@ -1,0 +1,1 @@
+SELECT lease_renew_all(names, 'holder', '1 day') FROM arrays WHERE size = :size;
