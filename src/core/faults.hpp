@@ -1,5 +1,5 @@
-// Faults that the chaos (test/chaos) plants, one at a time, to see that its checker finds them: in a
-// build with LEASE_FAULTS, that one whose name is in the server's environment. In any other build
+// Faults that the chaos (test/chaos) plants, one at a time, to see that its checker finds them: in
+// a build with LEASE_FAULTS, that one whose name is in the server's environment. In any other build
 // there are none.
 #ifndef LEASE_CORE_FAULTS_HPP
 #define LEASE_CORE_FAULTS_HPP
