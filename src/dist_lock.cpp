@@ -206,10 +206,11 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
     close_index(table);
     if (!ConditionalLockRelationOid(relation, RowExclusiveLock)) {
-        // No pin over a wait: behind whoever we wait for, vacuum may wait for this page.
+        // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock is
+        // kept: who queues for the table would turn the next attempt down as well, and for ever if
+        // it is us that it waits for.
         let_go(look);
         LockRelationOid(relation, RowExclusiveLock);
-        UnlockRelationOid(relation, RowExclusiveLock);
         return Locking::changed;
     }
 

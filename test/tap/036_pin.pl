@@ -40,6 +40,20 @@ for my $call ('lease_try(name, $$me$$, $$1 h$$)', 'lease_renew(name, $$me$$, $$1
 	$ddl->answer;
 	$vacuum->answer;
 }
+
+# Who queues for the table waits for the caller itself.
+for my $call (q{lease_try('n5', 'me', '1 h')}, q{lease_renew('n5', 'me', '1 h')}, q{lease_release('n5', 'me')})
+{
+	$caller->must('BEGIN; SELECT count(*) FROM dist_lock');
+	$ddl->send('BEGIN; LOCK TABLE dist_lock; COMMIT');
+	ok(waits($ddl, 'Lock/relation'), "$call: somebody waits for the caller");
+	$caller->send("SELECT $call");
+	my $answered = $caller->done(10);
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($caller->{pid})") unless $answered;
+	is($caller->got, 't', 'and does not stop it');
+	$caller->must('COMMIT');
+	$ddl->answer;
+}
 $_->quit for $reader, $vacuum, $ddl, $caller;
 
 done_testing();
