@@ -206,9 +206,9 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     const Oid relation = RelationGetRelid(table.heap);
     close_index(table);
     if (!ConditionalLockRelationOid(relation, RowExclusiveLock)) {
-        // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock is
-        // kept: who queues for the table would turn the next attempt down as well, and for ever if
-        // it is us that it waits for.
+        // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock
+        // is kept: who queues for the table would turn the next attempt down as well, and for ever
+        // if it is us that it waits for.
         let_go(look);
         LockRelationOid(relation, RowExclusiveLock);
         return Locking::changed;
@@ -216,8 +216,10 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
 
     // Readers of this table never prune, so that losing tries write nothing.
     heap_page_prune_opt(table.heap, look.buffer);
-    if (server::updates_unlocked_rows && mode != LockTupleExclusive && is_free(table, look))
+    if (server::updates_unlocked_rows && mode != LockTupleExclusive && is_free(table, look)) {
+        table.changes = true;
         return Locking::free;
+    }
 
     TM_FailureData failure;
     Buffer locked = InvalidBuffer;
@@ -229,6 +231,7 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     switch (result) {
     case TM_Ok:
         look.locked = true;
+        table.changes = true;
         read_row(table, look);
         return Locking::free;
     case TM_WouldBlock:

@@ -128,7 +128,7 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
         return {Verdict::gate_busy, 0, 0, {}};
     const Attempt attempt = take_behind_gate(table, name, look, owner, ttl);
     if (attempt.verdict == Verdict::held)
-        wake_at_commit(gate);
+        wake_watchers_at_commit(gate);
     if (attempt.verdict != Verdict::held || planted("gate-back-early"))
         give_back(gate, gate_alone);
     return attempt;

@@ -225,7 +225,7 @@ void close_index(Table &table) {
 
 void close_table(Table &table) {
     close_index(table);
-    table_close(table.heap, AccessShareLock);
+    table_close(table.heap, table.changes ? NoLock : AccessShareLock);
 }
 
 Relation open_session_index(const Table &table) {

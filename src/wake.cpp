@@ -119,6 +119,10 @@ void watch_commits() {
 
 void wake_at_commit(const LOCKTAG &gate) {
     note_change(queue_tag(gate), false);
+    wake_watchers_at_commit(gate);
+}
+
+void wake_watchers_at_commit(const LOCKTAG &gate) {
     note_change(watch_tag(gate), false);
 }
 

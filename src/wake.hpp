@@ -16,6 +16,9 @@ void watch_commits();
 // When this transaction commits, the head of the lease's queue and its watchers look again.
 void wake_at_commit(const LOCKTAG &gate);
 
+// The same without the head: of a grant, which is its own, or was made while nobody queued.
+void wake_watchers_at_commit(const LOCKTAG &gate);
+
 // When it commits, the keeper that holds this lock looks again.
 void wake_keeper_at_commit(const LOCKTAG &tag);
 

@@ -26,8 +26,8 @@ int ppoll(pollfd *fds, nfds_t count, const timespec *timeout, const sigset_t *si
     timespec left = {};
     if (timeout != nullptr)
         left = *timeout;
-    return static_cast<int>(syscall(SYS_ppoll, fds, count, timeout != nullptr ? &left : nullptr,
-                                    signals, _NSIG / 8));
+    return static_cast<int>(
+        syscall(SYS_ppoll, fds, count, timeout != nullptr ? &left : nullptr, signals, _NSIG / 8));
 }
 
 int poll(pollfd *fds, nfds_t count, int milliseconds) {
