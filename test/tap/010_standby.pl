@@ -67,13 +67,13 @@ sub waits_for_standby
 	my $session = $primary->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe("SET synchronous_commit = $setting; SELECT pg_backend_pid()");
 
-	$session->query_until(qr/begun/, "\\echo begun\nBEGIN;\n$statement;\nCOMMIT;\n\\echo over\n");
+	$session->query_until(qr/begun/, "\\echo begun\nBEGIN;\n$statement;\nCOMMIT;\n");
 	$primary->poll_query_until('postgres',
 		"SELECT wait_event = 'SyncRep' OR state = 'idle' AND query = 'COMMIT;' FROM pg_stat_activity WHERE pid = $pid")
 	  or die 'neither waiting nor done';
 	my $waits = $primary->safe_psql('postgres',
 		"SELECT wait_event = 'SyncRep', pg_cancel_backend(pid) IS NULL FROM pg_stat_activity WHERE pid = $pid");
-	$session->query_until(qr/over/, '') if $session->{stdout} !~ /over/;
+	$session->query_until(qr/over/, "\\echo over\n");
 	$session->quit;
 	return substr $waits, 0, 1;
 }
