@@ -83,7 +83,7 @@ bool begin_visit(Oid relation, Oid function, Table *table) {
     if (!ConditionalLockRelationOid(relation, RowExclusiveLock) || find_table(function) != relation)
         return false;
     PushActiveSnapshot(GetTransactionSnapshot());
-    *table = open_table(function);
+    *table = open_table(function, RowExclusiveLock);
     return true;
 }
 

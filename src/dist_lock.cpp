@@ -11,6 +11,7 @@ namespace {
 // Reads the row that `look.tuple` describes, in a buffer that is pinned and not locked.
 void read_row(Table &table, Look &look) {
     look.row = row_from(table, &look.tuple);
+    look.entitled.reset();
 }
 
 // The name in the row that was read last.
@@ -102,6 +103,13 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     }
     index_endscan(scan);
     return found;
+}
+
+// Takes the lock for a change, unless the table was opened with it. False: somebody has locked the
+// table.
+bool try_lock_for_change(Table &table) {
+    return table.lock == RowExclusiveLock ||
+           ConditionalLockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
 }
 
 // Whether nobody has changed or locked the row since the look; a lock of our own and one of a
@@ -203,23 +211,20 @@ SeenTenure tenure_before_transaction(Table &table, std::string_view name) {
 }
 
 Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
-    const Oid relation = RelationGetRelid(table.heap);
     close_index(table);
-    if (!ConditionalLockRelationOid(relation, RowExclusiveLock)) {
+    if (!try_lock_for_change(table)) {
         // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock
         // is kept: who queues for the table would turn the next attempt down as well, and for ever
         // if it is us that it waits for.
         let_go(look);
-        LockRelationOid(relation, RowExclusiveLock);
+        LockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
         return Locking::changed;
     }
 
     // Readers of this table never prune, so that losing tries write nothing.
     heap_page_prune_opt(table.heap, look.buffer);
-    if (server::updates_unlocked_rows && mode != LockTupleExclusive && is_free(table, look)) {
-        table.changes = true;
+    if (server::updates_unlocked_rows && mode != LockTupleExclusive && is_free(table, look))
         return Locking::free;
-    }
 
     TM_FailureData failure;
     Buffer locked = InvalidBuffer;
@@ -235,11 +240,11 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
         read_row(table, look);
         return Locking::free;
     case TM_WouldBlock:
-        UnlockRelationOid(relation, RowExclusiveLock);
+        leave_unchanged(table);
         return Locking::busy;
     case TM_Updated:
     case TM_Deleted:
-        UnlockRelationOid(relation, RowExclusiveLock);
+        leave_unchanged(table);
         return Locking::changed;
     default:
         ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
@@ -247,6 +252,11 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
                                "in \"dist_lock\"")));
     }
     pg_unreachable();
+}
+
+void leave_unchanged(Table &table) {
+    if (table.lock != RowExclusiveLock)
+        UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
 }
 
 Lockers lockers_of(const Look &look) {

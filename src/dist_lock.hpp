@@ -15,7 +15,8 @@ struct Look {
     Buffer buffer = InvalidBuffer; // pinned, if there is a row
     HeapTupleData tuple = {};
     Row row;
-    bool locked = false; // by this transaction
+    bool locked = false;          // by this transaction
+    std::optional<bool> entitled; // whether the caller may act on the row, once that was asked
 
     const Row *row_if_any() const { return BufferIsValid(buffer) ? &row : nullptr; }
 };
@@ -64,6 +65,9 @@ Lockers lockers_of(const Look &look);
 // again after it. Hold no look meanwhile: a pin could hold vacuum up, which no
 // deadlock detector would see. Errors: 55P03, 40P01, 57014.
 void wait_for_lockers(const Lockers &lockers, const Patience &patience);
+
+// Lets the lock go that lock_row() took on the table of a row that is not changed after all.
+void leave_unchanged(Table &table);
 
 // Changes a row that lock_row() found free, and lets the look go. False: somebody was faster.
 bool change(Table &table, std::string_view name, Look &look, const Row &next);

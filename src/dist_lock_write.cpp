@@ -133,10 +133,10 @@ bool change(Table &table, std::string_view name, Look &look, const Row &next) {
     if (result != TM_Ok) {
         if (look.locked)
             elog(ERROR, "locked row of a lease could not be updated: %d", (int)result);
-        table.changes = false;
-        UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
+        leave_unchanged(table);
         return false;
     }
+    table.changes = true;
     insert_entries(table, fresh, entries);
     remember_hint(name, fresh->t_self);
     // What follows in this transaction, in the same statement even, builds on this version.

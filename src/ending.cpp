@@ -17,7 +17,7 @@ struct Ender {
     std::optional<Usec> keep;
 };
 
-bool may_end(const Look &look, const Ender &ender, Usec now) {
+bool may_end(Look &look, const Ender &ender, Usec now) {
     return ender.claim != nullptr ? standing_of(look, *ender.claim, now) == Standing::holder
                                   : state_at(look.row_if_any(), now) != State::takeable;
 }

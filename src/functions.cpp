@@ -31,10 +31,11 @@ namespace lease {
 namespace {
 
 // Opens the table for a function that may write: it fails in a read-only transaction even if
-// there would be nothing to write this time.
-Table open_for_writing(FunctionCallInfo fcinfo, const char *function) {
+// there would be nothing to write this time. A try mostly only looks, others mostly write.
+Table open_for_writing(FunctionCallInfo fcinfo, const char *function,
+                       LOCKMODE lock = RowExclusiveLock) {
     PreventCommandIfReadOnly(function);
-    return open_table(fcinfo->flinfo->fn_oid);
+    return open_table(fcinfo->flinfo->fn_oid, lock);
 }
 
 void warn_nothing_released(std::string_view name, const Answer &answer, const Claim &claim) {
@@ -112,7 +113,7 @@ Datum lease_try(PG_FUNCTION_ARGS) {
     const std::string_view owner = text_argument(fcinfo, 1, "owner");
     const Usec ttl = ttl_argument(fcinfo, 2);
 
-    Table table = open_for_writing(fcinfo, "lease_try()");
+    Table table = open_for_writing(fcinfo, "lease_try()", AccessShareLock);
     const bool held = try_lease(table, name, owner, ttl).has_value();
     close_table(table);
     PG_RETURN_BOOL(held);
@@ -123,7 +124,7 @@ Datum lease_try_any(PG_FUNCTION_ARGS) {
     const std::string_view owner = text_argument(fcinfo, 1, "owner");
     const Usec ttl = ttl_argument(fcinfo, 2);
 
-    Table table = open_for_writing(fcinfo, "lease_try_any()");
+    Table table = open_for_writing(fcinfo, "lease_try_any()", AccessShareLock);
     const int slot = try_any(table, names, owner, ttl);
     close_table(table);
     if (slot < 0)
@@ -179,7 +180,7 @@ Datum lease_token(PG_FUNCTION_ARGS) {
     const std::string_view name = text_argument(fcinfo, 0, "name");
     const Claim claim{text_argument(fcinfo, 1, "owner"), std::nullopt, true};
 
-    Table table = open_table(fcinfo->flinfo->fn_oid);
+    Table table = open_table(fcinfo->flinfo->fn_oid, AccessShareLock);
     Answer answer = look_at_lease(table, name, claim);
     let_go(answer.look);
     close_table(table);
@@ -194,7 +195,7 @@ Datum lease_fence(PG_FUNCTION_ARGS) {
 
     // Its locks cannot be had on a standby.
     PreventCommandDuringRecovery("lease_fence()");
-    Table table = open_table(fcinfo->flinfo->fn_oid);
+    Table table = open_table(fcinfo->flinfo->fn_oid, AccessShareLock);
     pass_fence(table, name, token);
     close_table(table);
     PG_RETURN_VOID();

@@ -150,7 +150,7 @@ void put_uses(ReturnSetInfo *result, Table &table) {
 
 Datum lease_activity(PG_FUNCTION_ARGS) {
     InitMaterializedSRF(fcinfo, 0);
-    lease::Table table = lease::open_table(fcinfo->flinfo->fn_oid);
+    lease::Table table = lease::open_table(fcinfo->flinfo->fn_oid, AccessShareLock);
     lease::put_uses((ReturnSetInfo *)fcinfo->resultinfo, table);
     lease::close_table(table);
     return (Datum)0;

@@ -13,6 +13,15 @@ namespace lease {
 
 namespace {
 
+// Whether the current user has the privileges of the role that the tenure was granted to.
+bool is_entitled(const Row &row) {
+    if (!row.granted_to) // made by hand: bound to no role
+        return true;
+    const Oid user = GetUserId();
+    const Oid role = get_role_oid(pnstrdup(row.granted_to->data(), row.granted_to->size()), true);
+    return OidIsValid(role) ? has_privs_of_role(user, role) : superuser_arg(user);
+}
+
 Usec expiry_after(Usec now, Usec ttl) {
     const std::optional<Usec> expiry = instant_after(now, ttl);
     if (!expiry)
@@ -136,18 +145,14 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
 
 } // namespace
 
-bool is_entitled(const Row &row) {
-    if (!row.granted_to) // made by hand: bound to no role
-        return true;
-    const Oid user = GetUserId();
-    const Oid role = get_role_oid(pnstrdup(row.granted_to->data(), row.granted_to->size()), true);
-    return OidIsValid(role) ? has_privs_of_role(user, role) : superuser_arg(user);
-}
-
-Standing standing_of(const Look &look, const Claim &claim, Usec now) {
+Standing standing_of(Look &look, const Claim &claim, Usec now) {
     const Row *row = look.row_if_any();
     Claim judged = claim;
-    judged.entitled = row == nullptr || row->owner != claim.owner || is_entitled(*row);
+    if (row != nullptr && row->owner == claim.owner) {
+        if (!look.entitled)
+            look.entitled = is_entitled(*row);
+        judged.entitled = *look.entitled;
+    }
     return standing_at(row, judged, now);
 }
 
@@ -201,7 +206,7 @@ std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::
 }
 
 Answer look_at_lease(Table &table, std::string_view name, const Claim &claim) {
-    const Look look = find(table, name);
+    Look look = find(table, name);
     const Usec now = read_clock();
     return {standing_of(look, claim, now), look, now};
 }

@@ -56,11 +56,8 @@ Answer renew_lease(Table &table, std::string_view name, const Claim &claim, Usec
 // Only looks.
 Answer look_at_lease(Table &table, std::string_view name, const Claim &claim);
 
-// Whether the current user has the privileges of the role that the tenure was granted to.
-bool is_entitled(const Row &row);
-
 // What the claimant is to the lease by this look, its role included.
-Standing standing_of(const Look &look, const Claim &claim, Usec now);
+Standing standing_of(Look &look, const Claim &claim, Usec now);
 
 // Whether a try would find the lease free, or the owner's own. Only looks.
 enum class Prospect { own, free, busy };

@@ -112,7 +112,7 @@ Datum token_record(std::optional<std::int64_t> token) {
 
 // What can be had without waiting for anybody.
 Attempt attempt_at_once(const Wanted &wanted) {
-    Table table = open_table(wanted.function);
+    Table table = open_table(wanted.function, AccessShareLock);
     Attempt attempt = {};
     do {
         CHECK_FOR_INTERRUPTS();

@@ -60,7 +60,6 @@ void add_if_idle(Table &table, HeapTuple seen, Usec idle, Batch &batch) {
 std::int64_t purge_leases(Table &table, Usec idle) {
     primary_key(table); // without one, a name could stand for a live lease as well
     close_index(table);
-    LockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock); // before the scan pins a page
     const MemoryContext caller = CurrentMemoryContext;
     const MemoryContext per_batch =
         AllocSetContextCreate(caller, "purge of leases", ALLOCSET_DEFAULT_SIZES);

@@ -79,7 +79,7 @@ void end_looking(const Looking &looking) {
 
 // One look under a snapshot that is not the transaction's, and that ends with the look.
 template <typename Look> auto look_briefly(Oid function, Look look) {
-    Table table = open_table(function);
+    Table table = open_table(function, AccessShareLock);
     PushActiveSnapshot(GetCatalogSnapshot(RelationGetRelid(table.heap)));
     const auto seen = look(table);
     PopActiveSnapshot();

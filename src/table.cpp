@@ -158,16 +158,16 @@ bool still_there(Relation heap, Oid schema) {
 }
 
 // Opens the table where it was last found; gives null if DDL came in between.
-Relation open_in_place(Oid schema, Oid function) {
+Relation open_in_place(Oid schema, Oid function, LOCKMODE lock) {
     const bool known = place.valid && place.schema == schema;
     if (!known)
         find_place(schema, function);
 
-    const Relation heap = try_table_open(place.relation, AccessShareLock);
+    const Relation heap = try_table_open(place.relation, lock);
     // Taking the lock has read what other sessions changed until now.
     if (heap == nullptr || !place.valid || (!known && !still_there(heap, schema))) {
         if (heap != nullptr)
-            table_close(heap, AccessShareLock);
+            table_close(heap, lock);
         place.valid = false;
         return nullptr;
     }
@@ -196,14 +196,15 @@ Oid find_table(Oid function) {
     return OidIsValid(schema) ? get_relname_relid("dist_lock", schema) : InvalidOid;
 }
 
-Table open_table(Oid function) {
+Table open_table(Oid function, LOCKMODE lock) {
     const Oid schema = get_func_namespace(function);
     if (!OidIsValid(schema))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
                         errmsg("the called function of extension \"lease\" was dropped")));
 
     Table table = {};
-    while ((table.heap = open_in_place(schema, function)) == nullptr)
+    table.lock = lock;
+    while ((table.heap = open_in_place(schema, function, lock)) == nullptr)
         CHECK_FOR_INTERRUPTS();
 
     const int columns = RelationGetDescr(table.heap)->natts;
@@ -225,7 +226,7 @@ void close_index(Table &table) {
 
 void close_table(Table &table) {
     close_index(table);
-    table_close(table.heap, table.changes ? NoLock : AccessShareLock);
+    table_close(table.heap, table.changes ? NoLock : table.lock);
 }
 
 Relation open_session_index(const Table &table) {

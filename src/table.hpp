@@ -13,6 +13,7 @@ namespace lease {
 
 struct Table {
     Relation heap;
+    LOCKMODE lock;  // that it was opened with
     Relation index; // the primary key; null until somebody looks by it
     Oid sequence;   // of the tokens
     Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
@@ -30,10 +31,11 @@ std::uint64_t table_age();
 // The table in the schema of that function; invalid if one of them is not there (any more).
 Oid find_table(Oid function);
 
-// Opens the table in the schema of the called function (AccessShareLock).
+// Opens the table in the schema of the called function, for a look that may lead to a change
+// (AccessShareLock), or for a change that is to be expected (RowExclusiveLock).
 // Errors: 42P01 if it is not there, 55000 if somebody altered it beyond recognition, or the
 // extension has another major version than this library.
-Table open_table(Oid function);
+Table open_table(Oid function, LOCKMODE lock);
 
 // Closes it, and lets the lock go if nothing was to be changed.
 void close_table(Table &table);

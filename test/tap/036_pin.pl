@@ -1,5 +1,5 @@
 # Whoever waits for a lock on the table holds no page of it meanwhile: vacuum may wait for the
-# page, and others for vacuum, which no deadlock detector would see.
+# page, and others for vacuum, which no deadlock detector would see; nor the gate of its lease.
 use strict;
 use warnings;
 use FindBin;
@@ -54,6 +54,17 @@ for my $call (q{lease_try('n5', 'me', '1 h')}, q{lease_renew('n5', 'me', '1 h')}
 	$caller->must('COMMIT');
 	$ddl->answer;
 }
+
+# A release that waits for the table does not keep the lease's fences out meanwhile.
+my $token = $caller->must(q{SELECT lease_try('n6', 'me', '1 h'); SELECT lease_token('n6', 'me')});
+$token =~ s/^t\s+//;
+$ddl->must('BEGIN; LOCK TABLE dist_lock IN SHARE MODE');
+$caller->send(q{SELECT lease_release('n6', 'me')});
+ok(waits($caller, 'Lock/relation'), 'a release waits for the table');
+$reader->must("SET lock_timeout = '10 s'; SELECT lease_fence('n6', $token)");
+pass('a fence passes');
+$ddl->must('COMMIT');
+is($caller->got, 't', 'the release goes on');
 $_->quit for $reader, $vacuum, $ddl, $caller;
 
 done_testing();
