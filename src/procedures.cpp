@@ -135,6 +135,7 @@ Datum lease_acquire(PG_FUNCTION_ARGS) {
     const std::optional<Usec> deadline = deadline_argument(fcinfo, 3);
     const Wanted wanted{fcinfo->flinfo->fn_oid, name.view(), owner.view(), ttl};
     PreventCommandIfReadOnly("lease_acquire()");
+    PreventCommandIfParallelMode("lease_acquire()");
 
     const bool own_transaction = is_clients_own_statement(fcinfo);
 
