@@ -85,6 +85,12 @@ sub as_jobs
 }
 is(as_jobs(q{SELECT lease_try('hour', 'me', '1 h')}), '', 'recipes: the longest ttl of a role');
 is(as_jobs(q{SELECT lease_try('hour', 'me', '61 min')}), '22023', 'and nothing longer');
+{
+	local $ENV{PGOPTIONS} = '-c lease.max_ttl=0';
+	is(as_jobs(q{SELECT lease_try('hour', 'me', '61 min')}), '42501', 'nor by the options of its connection');
+	is(as_jobs(q{RESET lease.max_ttl; SELECT lease_try('hour', 'me', '61 min')}), '42501', 'taken back or not');
+	is((Lease::Node::answer($node, q{SELECT lease_try('long', 'me', '61 min')}))[0], 't', 'an administrator may say it there');
+}
 is(as_jobs(q{SELECT lease_break('hour')}), '42501', 'nor may it break');
 is((Lease::Node::answer($node, q{SET ROLE operators; SELECT lease_break('hour'), lease_purge('1 h')}))[0], 't|0', 'operators may');
 
