@@ -207,10 +207,11 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     close_index(table);
     if (!ConditionalLockRelationOid(relation, RowExclusiveLock)) {
         // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock
-        // is kept: who queues for the table would turn the next attempt down as well, and for ever
-        // if it is us that it waits for.
+        // is kept for the next attempt: who queues for the table would turn that down as well, and
+        // for ever if it is us that it waits for.
         let_go(look);
         LockRelationOid(relation, RowExclusiveLock);
+        table.waited = true;
         return Locking::changed;
     }
 

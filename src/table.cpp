@@ -225,6 +225,8 @@ void close_index(Table &table) {
 
 void close_table(Table &table) {
     close_index(table);
+    if (table.waited && !table.changes)
+        UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
     table_close(table.heap, table.changes ? NoLock : AccessShareLock);
 }
 
