@@ -185,6 +185,19 @@ BOOST_AUTO_TEST_CASE(finds_a_holder_that_is_denied) {
     story.expect({});
 }
 
+BOOST_AUTO_TEST_CASE(knows_that_what_is_attached_may_end_with_its_session) {
+    for (const bool attaches : {true, false}) {
+        Story story;
+        story.yes(1, Kind::tried, 100, 10, 100);
+        // It had run out when the token was asked for; but then the clock was set back, say.
+        story.add(1, attaches ? Kind::attached : Kind::renewed, 110, Outcome::unknown, 0).answered =
+            111 * millisecond;
+        story.yes(1, Kind::renewed, 120, 10, 100);
+        story.add(3, Kind::watched, 130, Outcome::no, 0);
+        story.expect({{Promise::holder_is_told_so, attaches ? 0 : 1}});
+    }
+}
+
 BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     Story story;
     story.yes(1, Kind::tried, 100, 10, 50);
@@ -197,6 +210,9 @@ BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     open.history.operations[0].transaction = 1;
     open.commit(1, 109);
     open.expect({});
+    Story broken = story; // before the watch, and after what made it sure
+    broken.add(9, Kind::broken, 105, Outcome::unknown, 0).answered = 106 * millisecond;
+    broken.expect({});
     story.history.operations[watch].answered = 210 * millisecond;
     story.expect({});
     story.history.operations[watch].asked = 99 * millisecond;

@@ -67,10 +67,13 @@ public:
     // Of a token that was seen live.
     Tenure &of(Token token);
 
-    // Whether somebody may have broken the lease within that span.
-    bool may_be_broken(Span span) const;
+    // For how long at least the guarantee has still to run at that moment. 0: somebody may have
+    // broken it; or the clock passed its end, and somebody else may have had the lease since, even
+    // if the clock was set back.
+    Usec left_of(const Guarantee &promised, Usec at, const ServerClock &clock) const;
 
 private:
+    bool may_be_broken(Span span) const;
     void note(const Operation &operation, const Fate &fate);
     void look_around();
 

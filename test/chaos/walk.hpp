@@ -43,7 +43,7 @@ private:
     Guarantee sure_{};      // of that tenure; `since` is never: none
     Usec possible_ = 0;     // it may last until then, on the server's clock
     Usec released_ = 0;     // it was released later than this, for sure; 0: not
-    bool attached_ = false; // the server renews and releases it
+    bool attached_ = false; // perhaps: then the server renews and releases it
     bool haunted_ = false;  // a call whose answer got lost may still be done at any time
 };
 
