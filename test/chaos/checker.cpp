@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -186,4 +186,4 @@ std::map<Promise, int> count_by_promise(const std::vector<Violation> &violations
     return counts;
 }
 
-} // namespace stress
+} // namespace chaos

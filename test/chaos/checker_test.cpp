@@ -6,7 +6,7 @@
 
 #include <utility>
 
-using namespace stress;
+using namespace chaos;
 
 namespace {
 
@@ -116,6 +116,11 @@ BOOST_AUTO_TEST_CASE(knows_that_a_block_sees_what_it_did_itself) {
     story.yes(1, Kind::tried, 110, 10, 20);
     story.add(1, Kind::fenced, 140, Outcome::no, 10); // and it is rolled back
     story.expect({});
+    Story released = two_tenures();
+    released.block = 1;
+    released.yes(1, Kind::released, 110, 0);
+    released.add(1, Kind::fenced, 120, Outcome::no, 10);
+    released.expect({});
 }
 
 BOOST_AUTO_TEST_CASE(goes_by_the_clock_of_the_server) {
@@ -158,7 +163,7 @@ BOOST_AUTO_TEST_CASE(finds_what_is_live_after_it_ran_out_or_was_released) {
     released.yes(1, Kind::released, 150, 10);
     released.yes(1, Kind::looked, 160, 10);
     released.expect({{Promise::expired_is_lost, 1}});
-    released.history.crashes = {155 * millisecond}; // may have forgotten the release
+    released.history.crashes = {{149 * millisecond, 170 * millisecond}}; // may have forgotten it
     released.expect({});
 }
 
@@ -225,7 +230,7 @@ BOOST_AUTO_TEST_CASE(finds_a_grant_while_the_lease_is_kept_from_all) {
     story.expect({});
     story.history.operations.back().length += 1;
     story.expect({{Promise::kept_free, 1}});
-    story.history.crashes = {120 * millisecond}; // makes no difference
+    story.history.crashes = {{120 * millisecond, 130 * millisecond}}; // makes no difference
     story.expect({{Promise::kept_free, 1}});
     story.yes(9, Kind::broken, 299, 0);
     story.expect({});

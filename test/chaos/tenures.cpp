@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace stress {
+namespace chaos {
 
 Fates::Fates(const std::vector<Transaction> &transactions) {
     for (const Transaction &transaction : transactions)
@@ -101,9 +101,8 @@ Usec Tenures::left_of(const Guarantee &promised, Usec at, const ServerClock &clo
 }
 
 bool Tenures::may_be_broken(Span span) const {
-    return std::any_of(breaks_.begin(), breaks_.end(), [&span](const Span &one) {
-        return one.from <= span.to && span.from <= one.to;
-    });
+    return std::any_of(breaks_.begin(), breaks_.end(),
+                       [&span](const Span &one) { return one.overlaps(span); });
 }
 
-} // namespace stress
+} // namespace chaos

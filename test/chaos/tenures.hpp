@@ -1,8 +1,8 @@
 // What a history says about the tenures of one lease.
 // Invariant: whatever is not known for certain (an answer or COMMIT that got lost, say) is taken
 // to be as harmless as it can have been.
-#ifndef LEASE_STRESS_TENURES_HPP
-#define LEASE_STRESS_TENURES_HPP
+#ifndef LEASE_CHAOS_TENURES_HPP
+#define LEASE_CHAOS_TENURES_HPP
 
 #include "history.hpp"
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 // What became of an operation.
 enum class Effect { none, possible, sure };
@@ -81,6 +81,6 @@ private:
     std::vector<Span> breaks_;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "text.hpp"
 
-namespace stress {
+#include <algorithm>
+
+namespace chaos {
 
 void Walk::see(const Operation &operation) {
     const Fate fate = fates_.of(operation);
@@ -10,7 +12,7 @@ void Walk::see(const Operation &operation) {
         live(operation, fate);
     else if (operation.outcome == Outcome::no)
         denied(operation);
-    else if (fate.effect != Effect::none)
+    else if (operation.outcome != Outcome::failed) // its own block saw it, even if that rolled back
         unclear(operation, fate);
 }
 
@@ -137,10 +139,8 @@ void Walk::unclear(const Operation &operation, const Fate &fate) {
 }
 
 bool Walk::crashed_within(Span span) const {
-    for (const Usec crash : history_.crashes)
-        if (span.contains(crash))
-            return true;
-    return false;
+    return std::any_of(history_.crashes.begin(), history_.crashes.end(),
+                       [&span](const Span &crash) { return crash.overlaps(span); });
 }
 
-} // namespace stress
+} // namespace chaos

@@ -1,12 +1,12 @@
 // What one contender went through with one lease, in the order in which it asked: when its tenures
 // were sure to last, when they were sure to be over, and whether it was told so.
-#ifndef LEASE_STRESS_WALK_HPP
-#define LEASE_STRESS_WALK_HPP
+#ifndef LEASE_CHAOS_WALK_HPP
+#define LEASE_CHAOS_WALK_HPP
 
 #include "checker.hpp"
 #include "tenures.hpp"
 
-namespace stress {
+namespace chaos {
 
 class Walk {
 public:
@@ -47,6 +47,6 @@ private:
     bool haunted_ = false;  // a call whose answer got lost may still be done at any time
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif
