@@ -117,7 +117,7 @@ for my $tool ('ShedLock', 'pg_advisory_lock', 'Redis: SET NX', 'etcd')
 	is(scalar @calls, scalar(() = $table =~ /^\| /mg) - 2, "$tool: a call in each row");
 	runs(q{SELECT lease_break('report')});
 	runs(q{CALL lease_watch('report', 0, '0')});
-	my ($out, $state) = Lease::Node::answer($node, join ";\n", @calls);
+	my ($out, $state) = Lease::Node::answer($node, join '', map { /\\gset$/ ? "$_\n" : "$_;\n" } @calls);
 	is($state, '', "$tool: they work one after the other");
 	unlike($out, qr/^f$/m, "$tool: and do what they should");
 }
