@@ -76,9 +76,10 @@ override with_llvm := no
 
 # Input is in test/, expected output on top.
 REGRESS = $(patsubst $(TOP)/test/sql/%.sql,%,$(sort $(wildcard $(TOP)/test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=$(TOP)/test
+# Whatever the server's own encoding and locale are.
+REGRESS_OPTS = --inputdir=$(TOP)/test --encoding=UTF8 --no-locale
 ISOLATION = $(patsubst $(TOP)/test/isolation/specs/%.spec,%,$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
+ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation --encoding=UTF8 --no-locale
 
 SAY_VERSION = -DLEASE_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)"'
 
