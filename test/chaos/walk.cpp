@@ -122,8 +122,9 @@ void Walk::denied(const Operation &operation) {
         sure_.since == never || haunted_)
         return;
     if (const Usec left = tenures_.left_of(sure_, operation.answered, clock_); left > 0)
-        found_.push_back({Promise::holder_is_told_so, text(told(operation), " is denied: token ",
-                                                           token_, " lasts for ", left, " us more")});
+        found_.push_back(
+            {Promise::holder_is_told_so,
+             text(told(operation), " is denied: token ", token_, " lasts for ", left, " us more")});
 }
 
 void Walk::unclear(const Operation &operation, const Fate &fate) {
