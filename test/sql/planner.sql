@@ -74,15 +74,9 @@ BEGIN
     EXECUTE call INTO answer;
     RETURN answer IS NOT NULL AND pg_backend_pid() <> current_setting('test.leader')::int;
 END $$;
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN concat_ws(' ', SQLSTATE, SQLERRM);
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome_in_words.sql'
+\i :include
 DO $$ BEGIN PERFORM set_config('test.leader', pg_backend_pid()::text, false); END $$;
 SELECT call, outcome(format('SELECT labelled_safe(%L)', replace(call, 'TOKEN', :'token'))) AS in_worker FROM (VALUES
     ('SELECT lease_token(''q1'', ''w'')'), ('SELECT count(*) FROM leases'), ('SELECT count(*) FROM lease_waiters'), ('CALL lease_watch(''q1'', 1)'),

@@ -11,15 +11,9 @@ GRANT USAGE ON SCHEMA locks TO PUBLIC;
 GRANT CREATE ON SCHEMA locks TO regress_lease_creator;
 CREATE EXTENSION lease SCHEMA locks;
 SET client_min_messages = error;
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 SET search_path = public, locks;
 SET ROLE regress_lease_holder;
 SELECT lease_try('job', 'secret', '1 h'), lease_try('job2', 'secret', '1 h'), lease_release('job2', 'secret', '1 h');
