@@ -247,11 +247,11 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
         read_row(table, look);
         return Locking::free;
     case TM_WouldBlock:
-        leave_unchanged(table);
+        leave_unchanged(table, look);
         return Locking::busy;
     case TM_Updated:
     case TM_Deleted:
-        leave_unchanged(table);
+        leave_unchanged(table, look);
         return Locking::changed;
     default:
         ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
@@ -261,8 +261,8 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     pg_unreachable();
 }
 
-void leave_unchanged(Table &table) {
-    if (table.lock != RowExclusiveLock)
+void leave_unchanged(const Table &table, const Look &look) {
+    if (!look.locked && table.lock != RowExclusiveLock)
         UnlockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
 }
 

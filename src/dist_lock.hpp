@@ -66,8 +66,9 @@ Lockers lockers_of(const Look &look);
 // deadlock detector would see. Errors: 55P03, 40P01, 57014.
 void wait_for_lockers(const Lockers &lockers, const Patience &patience);
 
-// Lets the lock go that lock_row() took on the table of a row that is not changed after all.
-void leave_unchanged(Table &table);
+// Lets the lock go that lock_row() took on the table of a row that is not changed after all,
+// unless the row itself is locked.
+void leave_unchanged(const Table &table, const Look &look);
 
 // Changes a row that lock_row() found free, and lets the look go. False: somebody was faster.
 bool change(Table &table, std::string_view name, Look &look, const Row &next);

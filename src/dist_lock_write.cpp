@@ -133,7 +133,7 @@ bool change(Table &table, std::string_view name, Look &look, const Row &next) {
     if (result != TM_Ok) {
         if (look.locked)
             elog(ERROR, "locked row of a lease could not be updated: %d", (int)result);
-        leave_unchanged(table);
+        leave_unchanged(table, look);
         return false;
     }
     table.changes = true;

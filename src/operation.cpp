@@ -102,8 +102,10 @@ Attempt take_behind_gate(Table &table, std::string_view name, Look &look, std::s
         break;
     }
     const Usec now = read_clock();
-    if (state_at(&look.row, now) != State::takeable) // the clock was set back
+    if (state_at(&look.row, now) != State::takeable) { // the clock was set back
+        leave_unchanged(table, look);
         return {Verdict::busy, 0, 0, {}};
+    }
     require_durable_commit();
     const Row next =
         new_tenure(table, name, &look.row, owner, ttl,
@@ -119,9 +121,13 @@ Attempt extend_own(Table &table, std::string_view name, Look &look, const Claim 
     const Locking locking = lock_row(table, look);
     if (locking == Locking::busy)
         return {Verdict::own_busy, 0, expiry, lockers_of(look)};
-    const Usec now = read_clock();
-    if (locking == Locking::changed || standing_of(look, claim, now) != Standing::holder)
+    if (locking == Locking::changed)
         return {Verdict::look_again, 0, 0, {}};
+    const Usec now = read_clock();
+    if (standing_of(look, claim, now) != Standing::holder) { // it has expired meanwhile
+        leave_unchanged(table, look);
+        return {Verdict::look_again, 0, 0, {}};
+    }
     const std::int64_t token = look.row.token;
     if (!extend(table, name, look, ttl, now))
         return {Verdict::look_again, 0, 0, {}};
