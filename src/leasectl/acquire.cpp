@@ -170,7 +170,7 @@ void Acquisition::heed_signals() {
     for (const int each : signals_.take()) {
         if (each == SIGTSTP)
             kill(getpid(), SIGSTOP);
-        if (!asks_to_end(each))
+        if (!signals_.asks_to_end(each))
             continue;
         if (signal_ != 0)
             end(exit_signal + each, ""); // said twice
@@ -199,7 +199,7 @@ public:
 
     std::optional<bool> run() {
         Poller poller;
-        while (boot_now() < until_) {
+        while (!is_hopeless_ && boot_now() < until_) {
             const std::optional<Answer> answer = session_.advance();
             if (answer && asked_ && answer->fine)
                 return answer->is_true();
@@ -220,6 +220,7 @@ private:
         if (answer.fine)
             return;
         trouble_ = answer.error;
+        is_hopeless_ = is_final(answer);
         session_.close();
     }
 
@@ -247,6 +248,7 @@ private:
     Usec until_;
     Usec open_at_ = 0;
     bool asked_ = false;
+    bool is_hopeless_ = false;
     std::string trouble_ = "the server does not answer";
 };
 

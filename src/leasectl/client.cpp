@@ -60,7 +60,7 @@ void Client::heed_signals() {
     if (!signals_)
         return;
     for (const int each : signals_->take()) {
-        if (!asks_to_end(each))
+        if (!signals_->asks_to_end(each))
             continue;
         signal_ = each;
         give_up_at_ = boot_now() + cancel_time;

@@ -36,7 +36,7 @@ public:
     // Job control. Stopped by the terminal, or as a shell's job: leasectl stops with it.
     bool stopped_as_job() const;
     void stop_with_it(); // returns when leasectl was continued
-    void resume();       // gives it the terminal if leasectl has it, and continues it
+    void resume();       // gives it the terminal if leasectl has it alone, and continues it
 
 private:
     bool has_to_give() const; // leasectl is what the terminal talks to
@@ -50,6 +50,8 @@ private:
     int go_ = -1;
     int report_ = -1;   // errno of an exec that failed comes from here
     int terminal_ = -1; // -1: there is none
+    // What stands beside us in a pipe (a pager) may need it: the command gets it when it tries to.
+    bool shares_terminal_;
     bool has_terminal_ = false;
     int exec_error_ = 0;
     int stop_signal_ = 0; // 0: it is not stopped

@@ -12,6 +12,7 @@ enum ExitStatus : int {
     exit_no = 1,            // break, doctor: the answer is no
     exit_usage = 64,        // the command line makes no sense
     exit_unavailable = 69,  // no server that could answer
+    exit_output = 74,       // the output could not be written
     exit_not_acquired = 75, // somebody else has the lease
     exit_lost = 76,         // the lease was lost while the command ran
     exit_not_executable = 126,

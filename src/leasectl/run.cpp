@@ -153,8 +153,8 @@ void Supervision::lose(const std::string &why) {
     if (lost_)
         return;
     lost_ = true;
-    say("lost the lease " + quoted(tenure_.name) + ", ends the command: " + why);
     end_group(std::min(boot_now() + tenure_.grace, tenure_.deadlines().kill_at));
+    say("lost the lease " + quoted(tenure_.name) + ", ends the command: " + why);
 }
 
 void Supervision::end_group(Usec kill_at) {

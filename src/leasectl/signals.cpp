@@ -14,13 +14,22 @@ namespace {
 constexpr int caught[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                           SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD, SIGTTOU};
 
+bool is_ignored(int signal) {
+    struct sigaction found = {};
+    return sigaction(signal, nullptr, &found) == 0 && found.sa_handler == SIG_IGN;
+}
+
 } // namespace
 
 Signals::Signals() {
     sigset_t mask;
     sigemptyset(&mask);
-    for (const int each : caught)
+    sigemptyset(&ignored_);
+    for (const int each : caught) {
         sigaddset(&mask, each);
+        if (is_ignored(each))
+            sigaddset(&ignored_, each);
+    }
     sigprocmask(SIG_BLOCK, &mask, &before_);
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
@@ -49,8 +58,10 @@ void Signals::restore() const noexcept {
     sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-bool asks_to_end(int signal) {
-    return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+bool Signals::asks_to_end(int signal) const {
+    const bool wish =
+        signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+    return wish && sigismember(&ignored_, signal) == 0;
 }
 
 } // namespace leasectl
