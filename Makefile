@@ -6,13 +6,13 @@
 #   make installcheck         tests what is installed, on the server that runs
 #   make demo                 shows the main job on a throw-away server
 #   make test                 all suites on throw-away servers; ends with "N passed, M failed"
-#       SUITES="unit regress isolation tap stress pgxs clients"  only these
+#       SUITES="unit regress isolation tap chaos pgxs clients"  only these
 #       REGRESS=name ISOLATION=name TAP=test/tap/x.pl only these tests
-#       SEED=number                                   of the stress tests, to run them again
+#       SEED=number                                   of the chaos, to run it again
 #       KEEP=1                                        leaves the temporary directory
 #   make test-majors          the same suites on PostgreSQL 17 and 18 (MAJORS="17": on that one)
-#   make soak MINUTES=60 [SEED=number]                chaos for so long, in runs of a minute
-#   make test-faults      plants faults, and sees that the chaos finds each; some minutes
+#   make soak                 chaos for an hour; MINUTES=60 SEED=number
+#   make test-faults          plants faults, and sees that the chaos finds each; some minutes
 #   make test-upgrade         pg_upgrade from PostgreSQL 15 to 17, in a Debian of its own
 #   make test-odd             odd arguments in every encoding, for ten minutes; SEED=number
 #   make test-memory          sanitizers, assertions, and the regression tests under valgrind
@@ -76,9 +76,10 @@ override with_llvm := no
 
 # Input is in test/, expected output on top.
 REGRESS = $(patsubst $(TOP)/test/sql/%.sql,%,$(sort $(wildcard $(TOP)/test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=$(TOP)/test
+# Whatever the server's own encoding and locale are.
+REGRESS_OPTS = --inputdir=$(TOP)/test --encoding=UTF8 --no-locale
 ISOLATION = $(patsubst $(TOP)/test/isolation/specs/%.spec,%,$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
+ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation --encoding=UTF8 --no-locale
 
 SAY_VERSION = -DLEASE_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)/lease.control)"'
 
@@ -164,24 +165,11 @@ $(UNIT_OBJS): $(UNIT)/%.o: $(TOP)/%.cpp $(CORE_HEADERS) $(wildcard $(TOP)/test/u
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(UNIT_CXXFLAGS) -c -o $@ $<
 
-# Stress tests are clients: programs that know libpq only. test/harness/suites runs them.
-.PHONY: stress
-stress: build/stress/run
-STRESS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/stress/*.cpp))
-STRESS_CXXFLAGS = $(filter-out -I$(TOP)/src,$(UNIT_CXXFLAGS)) -I$(includedir)
-build/stress/run: $(STRESS_OBJS)
-	@$(MKDIR_P) $(@D)
-	$(CXX) $(STRESS_CXXFLAGS) -o $@ $^ -L$(libdir) -lpq -lboost_unit_test_framework
-$(STRESS_OBJS): build/%.o: $(TOP)/%.cpp $(wildcard $(TOP)/test/stress/*.hpp) .flags
-	@$(MKDIR_P) $(@D)
-	$(CXX) $(STRESS_CXXFLAGS) -c -o $@ $<
-
-# Likewise the chaos, by hand: make soak, make test-faults.
+# The chaos's clients are programs that know libpq only. test/harness/suites runs them.
 .PHONY: chaos
 chaos: build/chaos/run build/chaos/clock.so
 CHAOS_OBJS = $(patsubst $(TOP)/%.cpp,build/%.o,$(wildcard $(TOP)/test/chaos/*.cpp))
-CHAOS_CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -DBOOST_TEST_DYN_LINK $(if $(WERROR),-Werror) \
-	-I$(includedir)
+CHAOS_CXXFLAGS = $(filter-out -I$(TOP)/src,$(UNIT_CXXFLAGS)) -I$(includedir)
 build/chaos/run: $(CHAOS_OBJS)
 	@$(MKDIR_P) $(@D)
 	$(CXX) $(CHAOS_CXXFLAGS) -o $@ $^ -L$(libdir) -lpq -lboost_unit_test_framework

@@ -45,6 +45,8 @@ WITH (
 CREATE INDEX dist_lock_session ON dist_lock (session_pid) WHERE session_pid IS NOT NULL;
 
 REVOKE ALL ON TABLE dist_lock FROM PUBLIC;
+-- A column of its row type in anybody's table would keep an update from altering it.
+REVOKE ALL ON TYPE dist_lock FROM PUBLIC;
 
 COMMENT ON TABLE dist_lock IS 'The leases, a row each. Read it through the functions of the extension "lease"; a row made or changed by hand is honoured.';
 COMMENT ON COLUMN dist_lock.name IS 'Name of the lease, 1 to 255 bytes, compared byte by byte.';

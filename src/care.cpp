@@ -1,7 +1,10 @@
 #include "care.hpp"
 
+#include <algorithm>
+
 #include "binding.hpp"
 #include "durability.hpp"
+#include "failures.hpp"
 #include "gate.hpp"
 #include "wait.hpp"
 #include "wake.hpp"
@@ -19,6 +22,7 @@ constexpr Usec pause_for_busy = 50000;
 
 // Names outlive the transactions of a round.
 struct Due {
+    bool failed; // the last time
     size_t length;
     char name[longest_name];
 
@@ -68,11 +72,17 @@ void plan_row(const Row &row, std::string_view name, void *arg) {
         plan.round.next = Min(plan.round.next, wanted.next);
         return;
     }
+    const std::optional<Usec> retry = retry_of(name, plan.now);
+    if (retry > plan.now) {
+        plan.round.next = Min(plan.round.next, *retry);
+        return;
+    }
     if (plan.count == plan.room) {
         plan.room *= 2;
         plan.due = (Due *)repalloc_huge(plan.due, plan.room * sizeof(Due));
     }
     Due &due = plan.due[plan.count++];
+    due.failed = retry.has_value();
     due.length = name.size();
     memcpy(due.name, name.data(), name.size());
 }
@@ -167,24 +177,33 @@ Outcome try_batch(const Plan &plan, const Due *due, int count) {
 }
 
 // The round is followed by another one soon: what was renewed has a new time, what was busy may be
-// free then. But what fails alone does not bring that about.
-void note_outcome(Round &round, Outcome outcome) {
-    if (outcome == Outcome::failed)
-        round.row_failed = true;
-    else
-        round.next = Min(round.next, read_clock() + pause_for_busy);
+// free then.
+void come_back_soon(Round &round) {
+    round.next = Min(round.next, read_clock() + pause_for_busy);
 }
 
+void care_for_one(Plan &plan, const Due &due) {
+    if (try_batch(plan, &due, 1) == Outcome::failed) {
+        plan.round.next = Min(plan.round.next, note_failure(due.view()));
+    } else {
+        forget_failure(due.view());
+        come_back_soon(plan.round);
+    }
+}
+
+// What failed the last time would take the rest of its batch with it.
 void care_for_all(Plan &plan) {
-    for (int from = 0; from < plan.count && !ShutdownRequestPending; from += batch_size) {
-        const int size = Min(batch_size, plan.count - from);
-        const Outcome outcome = try_batch(plan, plan.due + from, size);
-        if (outcome != Outcome::failed || size == 1) {
-            note_outcome(plan.round, outcome);
-            continue;
-        }
-        for (int i = from; i < from + size && !ShutdownRequestPending; i++)
-            note_outcome(plan.round, try_batch(plan, plan.due + i, 1));
+    Due *const end = plan.due + plan.count;
+    Due *from = std::partition(plan.due, end, [](const Due &due) noexcept { return due.failed; });
+    for (const Due *due = plan.due; due < from && !ShutdownRequestPending; due++)
+        care_for_one(plan, *due);
+    for (int size = 0; from < end && !ShutdownRequestPending; from += size) {
+        size = (int)Min(batch_size, end - from);
+        if (size > 1 && try_batch(plan, from, size) != Outcome::failed)
+            come_back_soon(plan.round);
+        else
+            for (int i = 0; i < size && !ShutdownRequestPending; i++)
+                care_for_one(plan, from[i]);
     }
 }
 
@@ -204,7 +223,7 @@ Plan plan_round(Oid relation, Oid function) {
         for_each_bound(table, plan_row, &plan);
         end_visit(table);
     } else {
-        plan.round = {true, plan.now + pause_for_busy, false};
+        plan.round = {true, plan.now + pause_for_busy};
     }
     CommitTransactionCommand();
     MemoryContextSwitchTo(context);
@@ -226,6 +245,7 @@ bool anything_bound(Oid relation, Oid function) {
 }
 
 Round care_round(Oid relation, Oid function) {
+    forget_old_failures();
     Plan plan = plan_round(relation, function);
     care_for_all(plan);
     return plan.round;

@@ -9,14 +9,13 @@ namespace lease {
 
 struct Round {
     bool anything_bound;
-    Usec next;       // when the next round is due, if anything is bound
-    bool row_failed; // and it was logged
+    Usec next; // when the next round is due, if anything is bound
 };
 
 // Does a round on this table of the function's extension, in transactions of its own. Rows that
-// somebody is busy on are left for the next round, soon, and so is the table if it is locked; when
-// to come back to one that failed is up to the caller. Errors: of the table as a whole; those of
-// one row are logged.
+// somebody is busy on are left for the next round, soon, and so is the table if it is locked; one
+// that fails, for later and later (failures.hpp). Errors: of the table as a whole; those of one row
+// are logged.
 Round care_round(Oid relation, Oid function);
 
 // Whether some lease is bound, or that cannot be seen now. In the current transaction.

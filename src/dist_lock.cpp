@@ -105,11 +105,18 @@ bool find_by_index(Table &table, std::string_view name, Snapshot snapshot, Look 
     return found;
 }
 
-// Takes the lock for a change, unless the table was opened with it. False: somebody has locked the
+// Takes the lock for a change, unless the table is open with it. False: somebody has locked the
 // table.
-bool try_lock_for_change(Table &table) {
+bool try_lock_for_change(const Table &table) {
     return table.lock == RowExclusiveLock ||
            ConditionalLockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
+}
+
+// Waits for that lock; from then on the table is open with it.
+void lock_for_change(Table &table) {
+    LockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
+    UnlockRelationOid(RelationGetRelid(table.heap), table.lock);
+    table.lock = RowExclusiveLock;
 }
 
 // Whether nobody has changed or locked the row since the look; a lock of our own and one of a
@@ -214,10 +221,10 @@ Locking lock_row(Table &table, Look &look, LockTupleMode mode) {
     close_index(table);
     if (!try_lock_for_change(table)) {
         // No pin over a wait: behind whoever we wait for, vacuum may wait for this page. The lock
-        // is kept: who queues for the table would turn the next attempt down as well, and for ever
-        // if it is us that it waits for.
+        // is kept for the next attempt: who queues for the table would turn that down as well, and
+        // for ever if it is us that it waits for.
         let_go(look);
-        LockRelationOid(RelationGetRelid(table.heap), RowExclusiveLock);
+        lock_for_change(table);
         return Locking::changed;
     }
 

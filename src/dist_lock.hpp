@@ -50,8 +50,8 @@ enum class Locking { free, busy, changed };
 // Makes the row ready to be changed, without waiting for it: `free` if nobody else changes it or
 // has locked it (foreign keys' locks do not count, but for the exclusive mode). It is locked only
 // where that says more than a look: change() finds out whether somebody was faster. Keeps
-// RowExclusiveLock on the table if it is free; after a wait for that, the look is let go and the
-// row counts as `changed`.
+// RowExclusiveLock on the table if it is free; after a wait for that, which the table keeps until
+// it is closed, the look is let go and the row counts as `changed`.
 Locking lock_row(Table &table, Look &look, LockTupleMode mode = LockTupleNoKeyExclusive);
 
 // The transactions that lock or change the row, ended ones and our own among them.

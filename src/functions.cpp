@@ -30,11 +30,13 @@ namespace lease {
 
 namespace {
 
-// Opens the table for a function that may write: it fails in a read-only transaction even if
-// there would be nothing to write this time. A try mostly only looks, others mostly write.
+// Opens the table for a function that may write: it fails in a read-only transaction and in a
+// parallel query (below a function that says it is safe there) even if there would be nothing to
+// write this time. A try mostly only looks, others mostly write.
 Table open_for_writing(FunctionCallInfo fcinfo, const char *function,
                        LOCKMODE lock = RowExclusiveLock) {
     PreventCommandIfReadOnly(function);
+    PreventCommandIfParallelMode(function);
     return open_table(fcinfo->flinfo->fn_oid, lock);
 }
 
@@ -193,8 +195,9 @@ Datum lease_fence(PG_FUNCTION_ARGS) {
     const std::string_view name = text_argument(fcinfo, 0, "name");
     const std::int64_t token = required_token_argument(fcinfo, 1);
 
-    // Its locks cannot be had on a standby.
+    // Its locks cannot be had on a standby; those of a parallel worker end with it.
     PreventCommandDuringRecovery("lease_fence()");
+    PreventCommandIfParallelMode("lease_fence()");
     Table table = open_table(fcinfo->flinfo->fn_oid, AccessShareLock);
     pass_fence(table, name, token);
     close_table(table);

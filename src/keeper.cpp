@@ -1,6 +1,7 @@
 #include "keeper.hpp"
 
 #include "care.hpp"
+#include "failures.hpp"
 #include "gate.hpp"
 #include "wait.hpp"
 #include "worker.hpp"
@@ -25,7 +26,7 @@ namespace {
 constexpr Usec linger = 2000000; // after nothing is bound any more
 constexpr Usec longest_pause = 2000000;
 constexpr Usec shortest_pause = 10000;
-constexpr Usec pause_after_error = 50000;  // after the first one; then as long as they have lasted
+constexpr Usec soon = 50000;
 constexpr Usec longest_failure = 60000000; // then there is nothing to keep
 
 // A session that looks whether there is a keeper holds the lock for a moment: try again then.
@@ -65,18 +66,8 @@ struct Keeper {
     Oid function;
     Oid table; // whose keeper this process is; invalid: of none yet
     Usec idle_since;
-    Usec row_failing_since; // 0: none does
-    Usec failing_since;     // of rounds as a whole
+    Usec failing_since; // of rounds as a whole; 0: they do not fail
 };
-
-// When to try again what has failed without a break since then. A cancel or two are soon over, with
-// less than what is left of a short tenure; what fails for good must not fill the log.
-Usec after_failure(Usec &since) {
-    const Usec now = read_clock();
-    if (since == 0)
-        since = now;
-    return now + Min(Max(now - since, pause_after_error), longest_pause);
-}
 
 // Nobody is binding a lease at this moment, nothing is bound, and who comes later sees that there
 // is no keeper.
@@ -112,11 +103,7 @@ Usec do_round(Keeper &keeper) {
         keeper.done = !keeper.stays;
         return read_clock() + longest_pause;
     }
-    Round round = care_round(keeper.table, keeper.function);
-    if (round.row_failed)
-        round.next = Min(round.next, after_failure(keeper.row_failing_since));
-    else
-        keeper.row_failing_since = 0;
+    const Round round = care_round(keeper.table, keeper.function);
     const Usec now = read_clock();
     if (round.anything_bound)
         keeper.idle_since = 0;
@@ -125,7 +112,7 @@ Usec do_round(Keeper &keeper) {
     if (keeper.stays || keeper.idle_since == 0)
         return Min(round.next, now + longest_pause);
     keeper.done = now - keeper.idle_since >= linger && may_leave(keeper);
-    return Max(now + pause_after_error, keeper.idle_since + linger);
+    return Max(now + soon, keeper.idle_since + linger);
 }
 
 // The same. An error of the whole round is logged; when there is nothing but errors, this is no
@@ -245,6 +232,6 @@ void lease_keeper_main(Datum database) {
 
     server::forget_transaction_timeout();
     SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
-    Keeper keeper = {stays, false, orders.function, InvalidOid, 0, 0, 0};
+    Keeper keeper = {stays, false, orders.function, InvalidOid, 0, 0};
     keep(keeper);
 }

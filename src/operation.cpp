@@ -143,6 +143,24 @@ Attempt take(Table &table, std::string_view name, Look &look, std::string_view o
     return attempt;
 }
 
+Attempt attempt_once(Table &table, std::string_view name, std::string_view owner, Usec ttl,
+                     Turn turn) {
+    const Claim claim{owner, std::nullopt, true};
+    Look look = find(table, name);
+    const Usec now = read_clock();
+    const State state = state_at(look.row_if_any(), now);
+    Attempt attempt{Verdict::busy, 0, 0, {}};
+    if (state == State::takeable) {
+        attempt = take(table, name, look, owner, ttl, turn);
+    } else if (state == State::held && standing_of(look, claim, now) == Standing::holder) {
+        attempt = extend_own(table, name, look, claim, ttl);
+    } else {
+        attempt.until = *look.row.expiry;
+    }
+    let_go(look);
+    return attempt;
+}
+
 } // namespace
 
 Standing standing_of(Look &look, const Claim &claim, Usec now) {
@@ -175,33 +193,23 @@ bool lock_held_row(Table &table, Look &look, const Claim &claim, Usec *now) {
 
 Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
                       Turn turn) {
-    const Claim claim{owner, std::nullopt, true};
-    Look look = find(table, name);
-    const Usec now = read_clock();
-    const State state = state_at(look.row_if_any(), now);
-    Attempt attempt{Verdict::busy, 0, 0, {}};
-    if (state == State::takeable) {
-        attempt = take(table, name, look, owner, ttl, turn);
-    } else if (state == State::held && standing_of(look, claim, now) == Standing::holder) {
-        attempt = extend_own(table, name, look, claim, ttl);
-    } else {
-        attempt.until = *look.row.expiry;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        const Attempt attempt = attempt_once(table, name, owner, ttl, turn);
+        if (attempt.verdict != Verdict::look_again)
+            return attempt;
     }
-    let_go(look);
-    return attempt;
 }
 
 std::optional<std::int64_t> try_lease(Table &table, std::string_view name, std::string_view owner,
                                       Usec ttl) {
     for (;;) {
-        CHECK_FOR_INTERRUPTS();
         const Attempt attempt = attempt_lease(table, name, owner, ttl, Turn::unknown);
         if (attempt.verdict == Verdict::held)
             return attempt.token;
-        if (attempt.verdict == Verdict::own_busy)
-            wait_for_lockers(attempt.lockers, {attempt.until, true});
-        else if (attempt.verdict != Verdict::look_again)
+        if (attempt.verdict != Verdict::own_busy)
             return std::nullopt;
+        wait_for_lockers(attempt.lockers, {attempt.until, true});
     }
 }
 

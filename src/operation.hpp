@@ -21,7 +21,7 @@ enum class Verdict : std::uint8_t {
     gate_busy,  // takeable, but transactions are open behind its gate
     row_busy,   // takeable, but these transactions have its row
     own_busy,   // the owner holds it until this instant, but these transactions have its row
-    look_again, // somebody was faster
+    look_again, // somebody was faster: no attempt ends with that
 };
 struct Attempt {
     Verdict verdict;
@@ -33,7 +33,8 @@ struct Attempt {
 // Whether it is the caller's turn, or has to give way to who queues.
 enum class Turn : std::uint8_t { unknown, head };
 
-// Looks once, and takes the lease or extends the owner's tenure if that is possible. Never waits.
+// Looks, and takes the lease or extends the owner's tenure if that is possible. Waits for nobody
+// but who locks the whole table.
 Attempt attempt_lease(Table &table, std::string_view name, std::string_view owner, Usec ttl,
                       Turn turn);
 

@@ -113,11 +113,8 @@ Datum token_record(std::optional<std::int64_t> token) {
 // What can be had without waiting for anybody.
 Attempt attempt_at_once(const Wanted &wanted) {
     Table table = open_table(wanted.function, AccessShareLock);
-    Attempt attempt = {};
-    do {
-        CHECK_FOR_INTERRUPTS();
-        attempt = attempt_lease(table, wanted.name, wanted.owner, wanted.ttl, Turn::unknown);
-    } while (attempt.verdict == Verdict::look_again);
+    const Attempt attempt =
+        attempt_lease(table, wanted.name, wanted.owner, wanted.ttl, Turn::unknown);
     close_table(table);
     return attempt;
 }
@@ -135,6 +132,7 @@ Datum lease_acquire(PG_FUNCTION_ARGS) {
     const std::optional<Usec> deadline = deadline_argument(fcinfo, 3);
     const Wanted wanted{fcinfo->flinfo->fn_oid, name.view(), owner.view(), ttl};
     PreventCommandIfReadOnly("lease_acquire()");
+    PreventCommandIfParallelMode("lease_acquire()");
 
     const bool own_transaction = is_clients_own_statement(fcinfo);
 

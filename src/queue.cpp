@@ -158,7 +158,7 @@ std::optional<std::int64_t> extend_out_of_turn(const Wanted &wanted, const Patie
                 attempt.lockers,
                 {Min(attempt.until, patience.deadline.value_or(attempt.until)), false});
         else
-            own = attempt.verdict == Verdict::look_again;
+            own = false;
     }
     end_looking(looking);
     return token;

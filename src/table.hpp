@@ -13,13 +13,13 @@ namespace lease {
 
 struct Table {
     Relation heap;
-    LOCKMODE lock;  // that it was opened with
+    LOCKMODE lock;  // that it is open with
     Relation index; // the primary key; null until somebody looks by it
     Oid sequence;   // of the tokens
     Oid sessions;   // the index of the leases that are bound to a session; invalid if dropped
     Datum *values;  // room for one row
     bool *nulls;
-    bool changes; // so its lock is kept to the end of the transaction, like that of the change
+    bool changes; // so its locks are kept to the end of the transaction, like those of the change
 };
 
 // Installs the callback that notices DDL; called once, when the library is loaded.
@@ -37,7 +37,7 @@ Oid find_table(Oid function);
 // extension has another major version than this library.
 Table open_table(Oid function, LOCKMODE lock);
 
-// Closes it, and lets the lock go if nothing was to be changed.
+// Closes it, and lets its locks go if nothing was to be changed.
 void close_table(Table &table);
 
 // The index of the leases that are bound to a session, opened (AccessShareLock); to be closed by

@@ -3,15 +3,17 @@
 
 #include "text.hpp"
 
-namespace stress {
+namespace chaos {
 
 bool Caller::begin(const std::string &level) {
-    if (!plain("BEGIN ISOLATION LEVEL " + level))
+    // What a client was told to be written is not forgotten by a crash.
+    if (!plain("BEGIN ISOLATION LEVEL " + level) || !plain("SET LOCAL synchronous_commit = on")) {
+        rollback();
         return false;
+    }
     transaction_ = {contender_, ++last_transaction_, Outcome::unknown, 0, never};
     has_savepoint_ = false;
-    // What a client was told to be written is not forgotten by a crash.
-    return plain("SET LOCAL synchronous_commit = on");
+    return true;
 }
 
 bool Caller::savepoint() {
@@ -45,7 +47,16 @@ void Caller::end_transaction(Outcome outcome) {
 Answer Caller::ask_for_end(const std::string &sql) {
     transaction_.asked = now();
     teller_.tell(transaction_);
-    return ask(sql, {});
+    Answer answer = ask(sql, {});
+    if (!answer.ok())
+        leave_block();
+    return answer;
+}
+
+// What was cancelled before it could end the block has left that to us; and so again.
+void Caller::leave_block() {
+    while (!lost_ && !plain("ROLLBACK"))
+        ;
 }
 
 bool Caller::commit() {
@@ -56,8 +67,7 @@ bool Caller::commit() {
 }
 
 void Caller::rollback() {
-    if (!lost_)
-        plain("ROLLBACK");
+    leave_block();
     transaction_ = {};
     has_savepoint_ = false;
 }
@@ -76,8 +86,10 @@ bool Caller::prepare() {
 
 void Caller::end_prepared(bool commit) {
     // It is as durable as the session that commits it has it.
-    if (!plain("SET synchronous_commit = on"))
+    if (!plain("SET synchronous_commit = on")) {
+        end_transaction(Outcome::unknown);
         return;
+    }
     const Answer answer = ask_for_end((commit ? "COMMIT PREPARED " : "ROLLBACK PREPARED ") + gid());
     // Somebody may have ended it for us: who, and how, is not known.
     end_transaction(!answer.ok() ? Outcome::unknown : commit ? Outcome::yes : Outcome::no);
@@ -95,4 +107,4 @@ void Caller::check_leftovers() {
         teller_.tell(Message::Type::leftover, "a losing try left " + answer.value());
 }
 
-} // namespace stress
+} // namespace chaos

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -258,4 +258,4 @@ Outcome Caller::write(int lease, std::int64_t before) {
                 {text(token(lease)), text(contender_), text(operation.id), text(before)});
 }
 
-} // namespace stress
+} // namespace chaos

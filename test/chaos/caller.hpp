@@ -1,7 +1,7 @@
 // One contender's calls, one at a time, each told before and after.
 // Invariant: what may have been done is never told to be certain, nor the other way round.
-#ifndef LEASE_STRESS_CALLER_HPP
-#define LEASE_STRESS_CALLER_HPP
+#ifndef LEASE_CHAOS_CALLER_HPP
+#define LEASE_CHAOS_CALLER_HPP
 
 #include "plan.hpp"
 #include "server.hpp"
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 std::string name_of_lease(int lease);
 std::string owner_of(int contender);
@@ -75,6 +75,7 @@ private:
     // Of several operations of one statement, by the rows of names and tokens.
     Outcome finish_many(std::vector<Operation> &operations, const Answer &answer, Outcome unnamed);
     Answer ask_for_end(const std::string &sql);
+    void leave_block();
     void end_transaction(Outcome outcome);
     std::string gid() const;
     void surprise(const Answer &answer, const std::string &sql) const;
@@ -95,6 +96,6 @@ private:
     bool has_savepoint_ = false;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace stress {
+namespace chaos {
 
 Cast::Cast(const Plan &plan, Shared &shared)
     : plan_(plan), shared_(shared), dice_(plan.seed, 1000000) {
@@ -89,19 +89,18 @@ std::vector<Message> Cast::hurt(const Message &message) {
     const Operation &operation = message.operation;
     const bool yes = operation.outcome == Outcome::yes;
     if (kill_one(message.client))
-        return {Message::of(Message::Type::fault, "client killed")};
+        return {Message::fault("client killed")};
     if (stop_one(message.client, yes))
-        return {Message::of(Message::Type::fault, operation.transaction != 0
-                                                      ? "client stopped in a transaction"
-                                                      : "client stopped")};
+        return {Message::fault(operation.transaction != 0 ? "client stopped in a transaction"
+                                                          : "client stopped")};
     const bool keeps = operation.kind == Kind::released && operation.length >= 0 &&
                        operation.transaction == 0 && yes;
     if (plan_.nemeses.count("crash after keep") == 0 || !keeps)
         return {};
-    const Message before = Message::of(Message::Type::crash);
+    const Usec from = now();
     crash_server();
-    return {before, Message::of(Message::Type::crash),
-            Message::of(Message::Type::fault, "server stopped after a release that keeps")};
+    return {Message::crash({from, now()}),
+            Message::fault("server stopped after a release that keeps")};
 }
 
 void Cast::let_go_on() {
@@ -128,4 +127,4 @@ void Cast::end_clients() {
     end(clients_);
 }
 
-} // namespace stress
+} // namespace chaos

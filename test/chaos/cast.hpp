@@ -1,7 +1,7 @@
 // The processes of a run. Clients that die are started again, until the end.
 // Invariant: nobody stays behind, stopped or running, when it is gone.
-#ifndef LEASE_STRESS_CAST_HPP
-#define LEASE_STRESS_CAST_HPP
+#ifndef LEASE_CHAOS_CAST_HPP
+#define LEASE_CHAOS_CAST_HPP
 
 #include "plan.hpp"
 #include "telling.hpp"
@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-namespace stress {
+namespace chaos {
 
 class Cast {
 public:
@@ -48,6 +48,6 @@ private:
     std::map<pid_t, Usec> stopped_; // until then
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -61,7 +61,8 @@ void check_fences(const Operations &operations, const Fates &fates, Tenures &ten
 }
 
 // Whether all others had to see the lease held, all the time.
-bool held_throughout(const Tenure &tenure, Span span, const ServerClock &clock) {
+bool held_throughout(const Tenure &tenure, Span span, const ServerClock &clock,
+                     const Tenures &tenures) {
     const std::vector<Guarantee> &all = tenure.guarantees;
     for (auto promised = all.begin(); promised != all.end(); ++promised) {
         // It counts until the next one is known, or until its holder may have ended it.
@@ -70,7 +71,7 @@ bool held_throughout(const Tenure &tenure, Span span, const ServerClock &clock) 
         const Usec to = std::min(span.to, goes_on ? next->known_by : promised->before);
         if (promised->known_by > span.from || to <= span.from)
             continue;
-        if (clock.most({promised->since, to}) >= promised->until)
+        if (tenures.left_of(*promised, to, clock) == 0)
             return false;
         if (to == span.to)
             return true;
@@ -86,7 +87,7 @@ void check_watchers(const Operations &operations, const ServerClock &clock, Tenu
             continue;
         const Span when{operation->asked, operation->answered};
         for (const Tenure &tenure : tenures.all())
-            if (held_throughout(tenure, when, clock) && !tenures.may_be_broken(when))
+            if (held_throughout(tenure, when, clock, tenures))
                 found.push_back(
                     {Promise::holder_is_told_so,
                      text(told(*operation), ": nobody, but token ", tenure.token, " lasts")});
@@ -94,14 +95,10 @@ void check_watchers(const Operations &operations, const ServerClock &clock, Tenu
 }
 
 // By how much the grant came too early for what was promised to the tenure before; 0: it did not.
-// If the clock passed that instant, and was set back, somebody else may have had it meanwhile.
 Usec cut_short(const Guarantee &promised, const Operation &grant, const ServerClock &clock,
                const Tenures &tenures) {
-    const Span lasting{promised.since, grant.answered};
-    if (grant.answered < promised.since || grant.answered >= promised.before ||
-        tenures.may_be_broken(lasting))
-        return 0;
-    return std::max<Usec>(0, promised.until - clock.most(lasting));
+    const bool concerned = promised.since <= grant.answered && grant.answered < promised.before;
+    return concerned ? tenures.left_of(promised, grant.answered, clock) : 0;
 }
 
 void check_grant(const Operation &grant, const Tenure &earlier, const ServerClock &clock,
@@ -189,4 +186,4 @@ std::map<Promise, int> count_by_promise(const std::vector<Violation> &violations
     return counts;
 }
 
-} // namespace stress
+} // namespace chaos

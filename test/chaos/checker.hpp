@@ -1,6 +1,6 @@
 // Whether a history keeps what lease promises. Pure: no server, no clock.
-#ifndef LEASE_STRESS_CHECKER_HPP
-#define LEASE_STRESS_CHECKER_HPP
+#ifndef LEASE_CHAOS_CHECKER_HPP
+#define LEASE_CHAOS_CHECKER_HPP
 
 #include "history.hpp"
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 enum class Promise {
     one_holder,         // none begins before the one before it has ended, none lives on beside it
@@ -39,6 +39,6 @@ std::vector<Violation> check(const History &history);
 // How often each promise was broken.
 std::map<Promise, int> count_by_promise(const std::vector<Violation> &violations);
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-using namespace stress;
+using namespace chaos;
 
 namespace {
 
@@ -116,6 +116,11 @@ BOOST_AUTO_TEST_CASE(knows_that_a_block_sees_what_it_did_itself) {
     story.yes(1, Kind::tried, 110, 10, 20);
     story.add(1, Kind::fenced, 140, Outcome::no, 10); // and it is rolled back
     story.expect({});
+    Story released = two_tenures();
+    released.block = 1;
+    released.yes(1, Kind::released, 110, 0);
+    released.add(1, Kind::fenced, 120, Outcome::no, 10);
+    released.expect({});
 }
 
 BOOST_AUTO_TEST_CASE(goes_by_the_clock_of_the_server) {
@@ -158,7 +163,7 @@ BOOST_AUTO_TEST_CASE(finds_what_is_live_after_it_ran_out_or_was_released) {
     released.yes(1, Kind::released, 150, 10);
     released.yes(1, Kind::looked, 160, 10);
     released.expect({{Promise::expired_is_lost, 1}});
-    released.history.crashes = {155 * millisecond}; // may have forgotten the release
+    released.history.crashes = {{149 * millisecond, 170 * millisecond}}; // may have forgotten it
     released.expect({});
 }
 
@@ -185,6 +190,19 @@ BOOST_AUTO_TEST_CASE(finds_a_holder_that_is_denied) {
     story.expect({});
 }
 
+BOOST_AUTO_TEST_CASE(knows_that_what_is_attached_may_end_with_its_session) {
+    for (const bool attaches : {true, false}) {
+        Story story;
+        story.yes(1, Kind::tried, 100, 10, 100);
+        // It had run out when the token was asked for; but then the clock was set back, say.
+        story.add(1, attaches ? Kind::attached : Kind::renewed, 110, Outcome::unknown, 0).answered =
+            111 * millisecond;
+        story.yes(1, Kind::renewed, 120, 10, 100);
+        story.add(3, Kind::watched, 130, Outcome::no, 0);
+        story.expect({{Promise::holder_is_told_so, attaches ? 0 : 1}});
+    }
+}
+
 BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     Story story;
     story.yes(1, Kind::tried, 100, 10, 50);
@@ -197,6 +215,9 @@ BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     open.history.operations[0].transaction = 1;
     open.commit(1, 109);
     open.expect({});
+    Story broken = story; // before the watch, and after what made it sure
+    broken.add(9, Kind::broken, 105, Outcome::unknown, 0).answered = 106 * millisecond;
+    broken.expect({});
     story.history.operations[watch].answered = 210 * millisecond;
     story.expect({});
     story.history.operations[watch].asked = 99 * millisecond;
@@ -209,7 +230,7 @@ BOOST_AUTO_TEST_CASE(finds_a_grant_while_the_lease_is_kept_from_all) {
     story.expect({});
     story.history.operations.back().length += 1;
     story.expect({{Promise::kept_free, 1}});
-    story.history.crashes = {120 * millisecond}; // makes no difference
+    story.history.crashes = {{120 * millisecond, 130 * millisecond}}; // makes no difference
     story.expect({{Promise::kept_free, 1}});
     story.yes(9, Kind::broken, 299, 0);
     story.expect({});

@@ -3,7 +3,7 @@
 #include "caller.hpp"
 #include "text.hpp"
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -61,6 +61,21 @@ private:
     }
 
     void live_dangerously() {
+        if (plan_.duels)
+            duel(lease());
+        else
+            live_at_random();
+        think(5 * millisecond);
+    }
+
+    void duel(int which) {
+        if (dice_.one_in(3))
+            open_grant(which);
+        else
+            write_block(which);
+    }
+
+    void live_at_random() {
         switch (dice_.between(1, 10)) {
         case 1:
         case 2:
@@ -80,7 +95,6 @@ private:
         default:
             call();
         }
-        think(5 * millisecond);
     }
 
     // As a holder does that does not look whether it still holds the lease.
@@ -224,7 +238,7 @@ private:
 } // namespace
 
 void make_tables(const Plan &plan) {
-    Session session("application_name=stress");
+    Session session("application_name=chaos");
     session.must("DROP EXTENSION IF EXISTS lease CASCADE"); // the triggers of a run before
     session.must("CREATE EXTENSION lease");
     for (int lease = 0; lease < plan.leases; lease++) {
@@ -244,7 +258,7 @@ void make_tables(const Plan &plan) {
 }
 
 std::vector<Write> read_writes(const Plan &plan) {
-    Session session("application_name=stress");
+    Session session("application_name=chaos");
     std::vector<Write> writes;
     for (int lease = 0; lease < plan.leases; lease++) {
         const Answer answer =
@@ -260,4 +274,4 @@ void be_client(const Plan &plan, Shared &shared, const Teller &teller, int life)
     Client(plan, shared, teller, life).live();
 }
 
-} // namespace stress
+} // namespace chaos

@@ -1,8 +1,8 @@
 // What happened in one run: what contenders asked and were told, and what the tables say was
 // committed. A contender is one owner; when a client starts anew it becomes another one.
 // Invariant: an operation was done, if it was, between `asked` and `answered`.
-#ifndef LEASE_STRESS_HISTORY_HPP
-#define LEASE_STRESS_HISTORY_HPP
+#ifndef LEASE_CHAOS_HISTORY_HPP
+#define LEASE_CHAOS_HISTORY_HPP
 
 #include "moments.hpp"
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 using Token = std::int64_t;
 
@@ -70,13 +70,13 @@ struct History {
     std::vector<Transaction> transactions;
     std::vector<Write> writes;
     std::vector<Shift> shifts;          // of the server's clock
-    std::vector<Usec> crashes;          // of the server, about then
+    std::vector<Span> crashes;          // of the server, some time within these
     std::vector<std::string> surprises; // errors that no client should meet
     std::vector<std::string> leftovers; // what losing tries left behind
     Span calm{0, 0};                    // when nothing went wrong yet
     Span healing{0, 0};                 // when nothing went wrong any more
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

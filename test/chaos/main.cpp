@@ -1,3 +1,3 @@
-// The entry point of the stress tests: one program for all files of this directory.
-#define BOOST_TEST_MODULE stress
+// The entry point of the chaos: one program for all files of this directory.
+#define BOOST_TEST_MODULE chaos
 #include <boost/test/unit_test.hpp>

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -78,4 +78,4 @@ void check_hand_overs(const History &history, const Fates &fates, std::vector<Vi
                                                median, " us and more")});
 }
 
-} // namespace stress
+} // namespace chaos

@@ -1,13 +1,13 @@
 // How fast it was while nothing went wrong.
-#ifndef LEASE_STRESS_MEASURES_HPP
-#define LEASE_STRESS_MEASURES_HPP
+#ifndef LEASE_CHAOS_MEASURES_HPP
+#define LEASE_CHAOS_MEASURES_HPP
 
 #include "checker.hpp"
 #include "tenures.hpp"
 
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 // How long each lease_try took, in a transaction of its own.
 std::vector<Usec> times_of_tries(const History &history);
@@ -23,6 +23,6 @@ Usec percentile(std::vector<Usec> times, int percent);
 
 void check_hand_overs(const History &history, const Fates &fates, std::vector<Violation> &found);
 
-} // namespace stress
+} // namespace chaos
 
 #endif

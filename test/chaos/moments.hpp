@@ -1,7 +1,7 @@
 // Instants of the machine's clock, which clients and server share, and what the server's own clock
 // may have read at them: that one is set forward and back.
-#ifndef LEASE_STRESS_MOMENTS_HPP
-#define LEASE_STRESS_MOMENTS_HPP
+#ifndef LEASE_CHAOS_MOMENTS_HPP
+#define LEASE_CHAOS_MOMENTS_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 using Usec = std::int64_t;
 constexpr Usec never = std::numeric_limits<Usec>::max();
@@ -21,6 +21,7 @@ struct Span {
     Usec to;
 
     bool contains(Usec moment) const { return from <= moment && moment <= to; }
+    bool overlaps(const Span &other) const { return from <= other.to && other.from <= to; }
 };
 
 inline Usec now() {
@@ -63,7 +64,7 @@ private:
         for (std::size_t i = 0; i <= shifts_.size(); i++) {
             const Span force{i == 0 ? std::numeric_limits<Usec>::min() : shifts_[i - 1].from,
                              i == shifts_.size() ? never : shifts_[i].to};
-            if (force.from <= span.to && span.from <= force.to)
+            if (force.overlaps(span))
                 see(Span{std::max(span.from, force.from), std::min(span.to, force.to)},
                     i == 0 ? 0 : shifts_[i - 1].offset);
         }
@@ -72,6 +73,6 @@ private:
     const std::vector<Shift> &shifts_;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -41,26 +41,33 @@ void terminate(Haunt &haunt) {
                   keeper ? "keeper terminated" : "terminated");
 }
 
-// The server ends all sessions then, and recovers.
+// Tells of the crash that `work` makes before it, too: it may not come to tell of it after.
+template <typename Work> void tell_of_crash(const Teller &teller, Work work) {
+    Span when{now(), never};
+    teller.tell(Message::crash(when));
+    work();
+    when.to = now();
+    teller.tell(Message::crash(when));
+}
+
+// The server ends all sessions then, and recovers: once it has seen that the process is gone.
 void kill_backend(Haunt &haunt) {
     haunt.pause(2 * second, 8 * second);
     Session session = own_session();
     const int pid = some_process(haunt, session, clients);
     if (pid == 0)
         return;
-    haunt.teller.tell(Message::Type::crash);
-    if (kill(pid, SIGKILL) == 0)
-        haunt.teller.fault("backend killed");
-    sleep_for(200 * millisecond);
-    connect_patiently("application_name=nemesis");
-    haunt.teller.tell(Message::Type::crash);
+    tell_of_crash(haunt.teller, [pid] {
+        while (kill(pid, SIGKILL) == 0)
+            sleep_for(millisecond);
+        connect_patiently("application_name=nemesis");
+    });
+    haunt.teller.fault("backend killed");
 }
 
 void crash(Haunt &haunt) {
     haunt.pause(2 * second, 8 * second);
-    haunt.teller.tell(Message::Type::crash);
-    crash_server();
-    haunt.teller.tell(Message::Type::crash);
+    tell_of_crash(haunt.teller, crash_server);
     haunt.teller.fault("server stopped");
 }
 
@@ -238,4 +245,4 @@ void be_nemesis(const std::string &name, Haunt &haunt) {
     }
 }
 
-} // namespace stress
+} // namespace chaos

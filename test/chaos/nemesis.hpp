@@ -1,8 +1,8 @@
 // What goes wrong, each in a process of its own, while the phase is chaos: it does one thing, tells
 // what it was, and does the next one a random time later. (Clients are stopped and killed by their
 // parent, see clients.hpp.)
-#ifndef LEASE_STRESS_NEMESIS_HPP
-#define LEASE_STRESS_NEMESIS_HPP
+#ifndef LEASE_CHAOS_NEMESIS_HPP
+#define LEASE_CHAOS_NEMESIS_HPP
 
 #include "plan.hpp"
 #include "server.hpp"
@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-namespace stress {
+namespace chaos {
 
 struct Haunt {
     const Plan &plan;
@@ -38,6 +38,6 @@ void relay(Haunt &haunt);
 // Ends what clients left prepared, for good or not.
 void end_prepared(Haunt &haunt);
 
-} // namespace stress
+} // namespace chaos
 
 #endif

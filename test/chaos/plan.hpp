@@ -1,6 +1,6 @@
 // What a run is to be like. Everything random in it comes from the seed.
-#ifndef LEASE_STRESS_PLAN_HPP
-#define LEASE_STRESS_PLAN_HPP
+#ifndef LEASE_CHAOS_PLAN_HPP
+#define LEASE_CHAOS_PLAN_HPP
 
 #include "moments.hpp"
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace stress {
+namespace chaos {
 
 struct Plan {
     std::uint64_t seed = 1;
@@ -17,13 +17,14 @@ struct Plan {
     int leases = 5;
     bool fenced = true; // false: nobody calls lease_fence, and the tables have no trigger
     Usec calm = 4 * second;
-    Usec chaos = 15 * second;
-    Usec healing = 4 * second;
+    Usec chaos = 45 * second;
+    Usec healing = 20 * second; // that every lease is granted again within; 0: nobody looks
     Usec shortest_ttl = 30 * millisecond;
     Usec longest_ttl = 400 * millisecond;
     std::set<std::string> nemeses; // by their names
     int haste = 1;                 // how much faster than usually they strike
     int watchers = 0;              // clients that only watch, each time over a new connection
+    bool duels = false; // the others only take it in a block, and write with what they once had
 };
 
 // A stream of numbers of its own for each part of a run.
@@ -43,6 +44,6 @@ private:
     std::mt19937_64 engine_;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -131,4 +131,4 @@ void relay(Haunt &haunt) {
     Relay(haunt).carry_on();
 }
 
-} // namespace stress
+} // namespace chaos

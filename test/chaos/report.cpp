@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iostream>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -29,8 +29,8 @@ void write_down(const History &history, const std::string &path) {
                            " to ", one.answered, ": ", outcomes[static_cast<int>(one.outcome)]));
     for (const Shift &one : history.shifts)
         lines.emplace(one.from, text("clock ", one.offset, " at ", one.from, " to ", one.to));
-    for (const Usec crash : history.crashes)
-        lines.emplace(crash, text("crash at ", crash));
+    for (const Span &one : history.crashes)
+        lines.emplace(one.from, text("crash at ", one.from, " to ", one.to));
     std::ofstream file(path);
     for (const auto &[at, line] : lines)
         file << line << "\n";
@@ -68,6 +68,11 @@ std::vector<Violation> Report::add(const Run &run) {
     return found;
 }
 
+int Report::count(const std::string &fault) const {
+    const auto found = faults_.find(fault);
+    return found != faults_.end() ? found->second : 0;
+}
+
 std::string Report::in_words() const {
     std::string words =
         text(runs_, " runs, ", length_ / second, " s: ", operations_, " operations, ", grants_,
@@ -84,4 +89,4 @@ std::string Report::in_words() const {
     return words;
 }
 
-} // namespace stress
+} // namespace chaos

@@ -1,11 +1,11 @@
 // A run, and many runs together, in words.
-#ifndef LEASE_STRESS_REPORT_HPP
-#define LEASE_STRESS_REPORT_HPP
+#ifndef LEASE_CHAOS_REPORT_HPP
+#define LEASE_CHAOS_REPORT_HPP
 
 #include "checker.hpp"
 #include "run.hpp"
 
-namespace stress {
+namespace chaos {
 
 // The first of the violations; and the whole history, a line each in the order of time, to a file
 // that KEEP=1 leaves there: to look into what went wrong.
@@ -18,6 +18,8 @@ public:
     std::vector<Violation> add(const Run &run);
 
     std::size_t violations() const { return violations_; }
+    std::int64_t takeovers() const { return takeovers_; }
+    int count(const std::string &fault) const;
     // A few lines on all that was added.
     std::string in_words() const;
 
@@ -36,6 +38,6 @@ private:
     std::vector<Usec> hand_overs_;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -3,18 +3,23 @@
 #include "cast.hpp"
 #include "client.hpp"
 #include "server.hpp"
+#include "tenures.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
 class Recorder {
 public:
-    explicit Recorder(Run &run) : run_(run) {}
+    explicit Recorder(Run &run) : run_(run) {
+        for (int lease = 0; lease < run.history.leases; lease++)
+            last_grants_[lease] = 0;
+    }
 
     void note(const Message &message) {
         History &history = run_.history;
@@ -30,7 +35,7 @@ public:
             history.shifts.push_back(message.shift);
             break;
         case Message::Type::crash:
-            history.crashes.push_back(message.shift.from);
+            note_crash({message.shift.from, message.shift.to});
             break;
         case Message::Type::fault:
             run_.faults[message.text]++;
@@ -42,6 +47,12 @@ public:
             history.leftovers.emplace_back(message.text);
             break;
         }
+    }
+
+    // Whether every lease has been granted since.
+    bool all_granted_since(Usec moment) const {
+        return std::all_of(last_grants_.begin(), last_grants_.end(),
+                           [moment](const auto &grant) { return grant.second >= moment; });
     }
 
 private:
@@ -56,10 +67,20 @@ private:
             things[place->second] = thing;
     }
 
+    void note_crash(Span when) {
+        for (Span &one : run_.history.crashes)
+            if (one.from == when.from) {
+                one.to = when.to;
+                return;
+            }
+        run_.history.crashes.push_back(when);
+    }
+
     void note_grant(const Operation &operation) {
-        if (operation.outcome != Outcome::yes ||
-            (operation.kind != Kind::tried && operation.kind != Kind::acquired))
+        if (operation.outcome != Outcome::yes || !is_take(operation.kind))
             return;
+        if (operation.transaction == 0)
+            last_grants_[operation.lease] = operation.answered;
         if (last_grant_ != 0)
             run_.longest_pause = std::max(run_.longest_pause, operation.answered - last_grant_);
         last_grant_ = std::max(last_grant_, operation.answered);
@@ -69,6 +90,7 @@ private:
     Places operations_;
     Places transactions_;
     Usec last_grant_ = 0;
+    std::map<int, Usec> last_grants_; // for sure, of each lease
 };
 
 Shared &begin_sharing() {
@@ -84,19 +106,32 @@ public:
     Stage(const Plan &plan, Run &run, Shared &shared)
         : run_(run), shared_(shared), recorder_(run), cast_(plan, shared) {}
 
-    void play(Phase phase, Usec length) {
-        shared_.phase = phase;
-        if (phase == Phase::chaos)
-            cast_.start_nemeses();
-        for (const Usec until = now() + length; now() < until;)
-            step(phase == Phase::chaos);
-        if (phase == Phase::chaos)
-            end_chaos();
-    }
-    Span play_in_peace(Phase phase, Usec length) {
+    // Nothing goes wrong yet.
+    void begin(Usec length) {
         const Usec from = now();
-        play(phase, length);
-        return {from, now()};
+        steps(from + length, false);
+        run_.history.calm = {from, now()};
+    }
+
+    void hurt(Usec length) {
+        shared_.phase = Phase::chaos;
+        cast_.start_nemeses();
+        steps(now() + length, true);
+        // A nemesis may be in the middle of something that it has to tell, or to mend.
+        shared_.phase = Phase::healing;
+        steps(now() + 3 * second, false);
+        Shift back{now(), never, 0};
+        shared_.clock_offset = 0;
+        back.to = now();
+        run_.history.shifts.push_back(back);
+    }
+
+    // Nothing goes wrong any more.
+    void heal(Usec length) {
+        const Usec from = now();
+        while (now() < from + length && !recorder_.all_granted_since(from))
+            step(false);
+        run_.history.healing = {from, now()};
     }
 
     void end() {
@@ -118,15 +153,9 @@ private:
         cast_.let_go_on();
     }
 
-    // A nemesis may be in the middle of something that it has to tell, or to mend.
-    void end_chaos() {
-        shared_.phase = Phase::healing;
-        for (const Usec until = now() + 3 * second; now() < until;)
-            step(false);
-        const Shift shift{now(), now(), 0};
-        shared_.clock_offset = 0;
-        run_.history.shifts.push_back(shift);
-        run_.history.shifts.back().to = now();
+    void steps(Usec until, bool hurting) {
+        while (now() < until)
+            step(hurting);
     }
 
     Run &run_;
@@ -183,13 +212,14 @@ Run run(const Plan &plan) {
     const Usec began = now();
     {
         Stage stage(plan, run, shared);
-        run.history.calm = stage.play_in_peace(Phase::calm, plan.calm);
-        stage.play(Phase::chaos, plan.chaos);
+        stage.begin(plan.calm);
+        if (plan.chaos > 0)
+            stage.hurt(plan.chaos);
         if (plan.healing > 0)
-            run.history.healing = stage.play_in_peace(Phase::healing, plan.healing);
+            stage.heal(plan.healing);
         stage.end();
     }
-    Session session("application_name=stress");
+    Session session("application_name=chaos");
     roll_back_prepared(session);
     wait_for_sessions(session);
     run.history.writes = read_writes(plan);
@@ -198,4 +228,4 @@ Run run(const Plan &plan) {
     return run;
 }
 
-} // namespace stress
+} // namespace chaos

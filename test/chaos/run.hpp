@@ -1,6 +1,6 @@
 // One run: clients, what goes wrong, and the history of all that.
-#ifndef LEASE_STRESS_RUN_HPP
-#define LEASE_STRESS_RUN_HPP
+#ifndef LEASE_CHAOS_RUN_HPP
+#define LEASE_CHAOS_RUN_HPP
 
 #include "history.hpp"
 #include "plan.hpp"
@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace stress {
+namespace chaos {
 
 struct Run {
     History history;
@@ -21,6 +21,6 @@ struct Run {
 // Runs it to its end. Throws std::runtime_error if there is no server.
 Run run(const Plan &plan);
 
-} // namespace stress
+} // namespace chaos
 
 #endif

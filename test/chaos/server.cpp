@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -125,10 +125,10 @@ void crash_server() {
     const std::string ctl = text(std::getenv("BINDIR"), "/pg_ctl -s -w -D '", data, "' -l '",
                                  std::getenv("LEASE_LOG"), "'");
     const std::string command =
-        text(ctl, " -m immediate stop 2>/dev/null; STRESS_SHARED='", shared_file(),
-             "' LD_PRELOAD='", preload, "' ", ctl, " start >/dev/null");
+        text(ctl, " -m immediate stop 2>/dev/null; CHAOS_SHARED='", shared_file(), "' LD_PRELOAD='",
+             preload, "' ", ctl, " start >/dev/null");
     if (std::system(command.c_str()) != 0)
         throw std::runtime_error("the server does not start again");
 }
 
-} // namespace stress
+} // namespace chaos

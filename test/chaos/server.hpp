@@ -1,6 +1,6 @@
 // The server under test: connections by libpq, and its crashes. Where it is, the environment says.
-#ifndef LEASE_STRESS_SERVER_HPP
-#define LEASE_STRESS_SERVER_HPP
+#ifndef LEASE_CHAOS_SERVER_HPP
+#define LEASE_CHAOS_SERVER_HPP
 
 #include "moments.hpp"
 
@@ -11,7 +11,7 @@
 
 #include <libpq-fe.h>
 
-namespace stress {
+namespace chaos {
 
 // The answer to one statement: rows of texts, or an SQLSTATE.
 struct Answer {
@@ -56,6 +56,6 @@ std::string shared_file();
 // Stops the server as a power cut would, and starts it again; with the clock that can be set.
 void crash_server();
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-namespace stress {
+namespace chaos {
 
 Shared *Shared::map(const std::string &path) {
     const int file = open(path.c_str(), O_RDWR | O_CREAT, 0600);
@@ -24,45 +24,52 @@ Shared *Shared::map(const std::string &path) {
     return static_cast<Shared *>(memory);
 }
 
+Message Message::fault(const std::string &text) {
+    Message message;
+    message.type = Type::fault;
+    text.copy(message.text, sizeof(message.text) - 1);
+    return message;
+}
+
+Message Message::crash(Span when) {
+    Message message;
+    message.type = Type::crash;
+    message.shift = {when.from, when.to, 0};
+    return message;
+}
+
+void Teller::tell(Message message) const {
+    static_assert(sizeof(Message) <= PIPE_BUF);
+    message.client = client_;
+    if (write(pipe_, &message, sizeof(message)) != sizeof(message))
+        std::_Exit(0); // the parent has gone
+}
+
 void Teller::tell(const Operation &operation) const {
     Message message;
     message.type = Message::Type::operation;
     message.operation = operation;
-    send(message);
+    tell(message);
 }
 
 void Teller::tell(const Transaction &transaction) const {
     Message message;
     message.type = Message::Type::transaction;
     message.transaction = transaction;
-    send(message);
+    tell(message);
 }
 
 void Teller::tell(const Shift &shift) const {
     Message message;
     message.type = Message::Type::shift;
     message.shift = shift;
-    send(message);
-}
-
-Message Message::of(Type type, const std::string &text) {
-    Message message;
-    message.type = type;
-    message.shift.from = now();
-    text.copy(message.text, sizeof(message.text) - 1);
-    return message;
+    tell(message);
 }
 
 void Teller::tell(Message::Type type, const std::string &text) const {
-    Message message = Message::of(type, text);
-    send(message);
-}
-
-void Teller::send(Message &message) const {
-    static_assert(sizeof(Message) <= PIPE_BUF);
-    message.client = client_;
-    if (write(pipe_, &message, sizeof(message)) != sizeof(message))
-        std::_Exit(0); // the parent has gone
+    Message message = Message::fault(text);
+    message.type = type;
+    tell(message);
 }
 
 pid_t start(const Teller &teller, const std::function<void()> &work) {
@@ -91,4 +98,4 @@ void sleep_for(Usec length) {
     nanosleep(&time, nullptr);
 }
 
-} // namespace stress
+} // namespace chaos

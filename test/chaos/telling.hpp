@@ -1,8 +1,8 @@
 // What the processes of a run share: a page of memory, and the pipe by which they tell their parent
 // what they are about to do and what came of it. So they can be stopped or killed at the worst
 // moments, and the parent has the history all the same.
-#ifndef LEASE_STRESS_TELLING_HPP
-#define LEASE_STRESS_TELLING_HPP
+#ifndef LEASE_CHAOS_TELLING_HPP
+#define LEASE_CHAOS_TELLING_HPP
 
 #include "history.hpp"
 
@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-namespace stress {
+namespace chaos {
 
 enum class Phase : int { calm, chaos, healing };
 
@@ -32,10 +32,11 @@ struct Message {
     int client = -1; // -1: a nemesis
     Operation operation{};
     Transaction transaction{};
-    Shift shift{};
+    Shift shift{}; // of a crash: without an offset
     char text[200] = {};
 
-    static Message of(Type type, const std::string &text = "");
+    static Message fault(const std::string &text);
+    static Message crash(Span when);
 };
 
 class Teller {
@@ -45,12 +46,10 @@ public:
     void tell(const Operation &operation) const;
     void tell(const Transaction &transaction) const;
     void tell(const Shift &shift) const;
-    void tell(Message::Type type, const std::string &text = "") const;
+    void tell(Message message) const;
+    void tell(Message::Type type, const std::string &text) const;
     int client() const { return client_; }
-    void fault(const std::string &name) const { tell(Message::Type::fault, name); }
-
-private:
-    void send(Message &message) const;
+    void fault(const std::string &name) const { tell(Message::fault(name)); }
 
     int pipe_;
     int client_;
@@ -62,6 +61,6 @@ pid_t start(const Teller &teller, const std::function<void()> &work);
 // For so long.
 void sleep_for(Usec length);
 
-} // namespace stress
+} // namespace chaos
 
 #endif

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace stress {
+namespace chaos {
 
 Fates::Fates(const std::vector<Transaction> &transactions) {
     for (const Transaction &transaction : transactions)
@@ -95,10 +95,14 @@ Tenure &Tenures::of(Token token) {
     return *found;
 }
 
-bool Tenures::may_be_broken(Span span) const {
-    return std::any_of(breaks_.begin(), breaks_.end(), [&span](const Span &one) {
-        return one.from <= span.to && span.from <= one.to;
-    });
+Usec Tenures::left_of(const Guarantee &promised, Usec at, const ServerClock &clock) const {
+    const Span lasting{promised.since, at};
+    return may_be_broken(lasting) ? 0 : std::max<Usec>(0, promised.until - clock.most(lasting));
 }
 
-} // namespace stress
+bool Tenures::may_be_broken(Span span) const {
+    return std::any_of(breaks_.begin(), breaks_.end(),
+                       [&span](const Span &one) { return one.overlaps(span); });
+}
+
+} // namespace chaos

@@ -1,8 +1,8 @@
 // What a history says about the tenures of one lease.
 // Invariant: whatever is not known for certain (an answer or COMMIT that got lost, say) is taken
 // to be as harmless as it can have been.
-#ifndef LEASE_STRESS_TENURES_HPP
-#define LEASE_STRESS_TENURES_HPP
+#ifndef LEASE_CHAOS_TENURES_HPP
+#define LEASE_CHAOS_TENURES_HPP
 
 #include "history.hpp"
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace stress {
+namespace chaos {
 
 // What became of an operation.
 enum class Effect { none, possible, sure };
@@ -67,10 +67,13 @@ public:
     // Of a token that was seen live.
     Tenure &of(Token token);
 
-    // Whether somebody may have broken the lease within that span.
-    bool may_be_broken(Span span) const;
+    // For how long at least the guarantee has still to run at that moment. 0: somebody may have
+    // broken it; or the clock passed its end, and somebody else may have had the lease since, even
+    // if the clock was set back.
+    Usec left_of(const Guarantee &promised, Usec at, const ServerClock &clock) const;
 
 private:
+    bool may_be_broken(Span span) const;
     void note(const Operation &operation, const Fate &fate);
     void look_around();
 
@@ -78,6 +81,6 @@ private:
     std::vector<Span> breaks_;
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

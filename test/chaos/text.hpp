@@ -1,13 +1,13 @@
 // Putting words together.
-#ifndef LEASE_STRESS_TEXT_HPP
-#define LEASE_STRESS_TEXT_HPP
+#ifndef LEASE_CHAOS_TEXT_HPP
+#define LEASE_CHAOS_TEXT_HPP
 
 #include "history.hpp"
 
 #include <sstream>
 #include <string>
 
-namespace stress {
+namespace chaos {
 
 template <typename... Parts> std::string text(const Parts &...parts) {
     std::ostringstream out;
@@ -26,6 +26,6 @@ inline std::string told(const Operation &operation) {
                 ", lease ", operation.lease, ", token ", operation.token, ", at ", operation.asked);
 }
 
-} // namespace stress
+} // namespace chaos
 
 #endif

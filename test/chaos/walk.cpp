@@ -2,7 +2,9 @@
 
 #include "text.hpp"
 
-namespace stress {
+#include <algorithm>
+
+namespace chaos {
 
 void Walk::see(const Operation &operation) {
     const Fate fate = fates_.of(operation);
@@ -10,7 +12,7 @@ void Walk::see(const Operation &operation) {
         live(operation, fate);
     else if (operation.outcome == Outcome::no)
         denied(operation);
-    else if (fate.effect != Effect::none)
+    else if (operation.outcome != Outcome::failed) // its own block saw it, even if that rolled back
         unclear(operation, fate);
 }
 
@@ -56,10 +58,11 @@ void Walk::check_not_over(const Operation &operation) {
 void Walk::begin(const Operation &operation) {
     end_guarantee(operation.asked);
     token_ = operation.token;
-    attached_ = false;
     released_ = 0;
-    // What made it is unknown, unless this did.
-    possible_ = tenures_.of(token_).grant == &operation ? 0 : never;
+    // What made it is unknown, unless this did; and whether it is attached.
+    const bool granted = tenures_.of(token_).grant == &operation;
+    possible_ = granted ? 0 : never;
+    attached_ = attached_ && !granted;
 }
 
 // When it was done, as far as that is known: a grant came later than the last sight of an earlier
@@ -118,12 +121,10 @@ void Walk::denied(const Operation &operation) {
     if (!about_last || operation.kind == Kind::acquired || operation.kind == Kind::watched ||
         sure_.since == never || haunted_)
         return;
-    // If the clock passed its end, and was set back, somebody else may have had it meanwhile.
-    const Span lasting{sure_.since, operation.answered};
-    if (clock_.most(lasting) < sure_.until && !tenures_.may_be_broken(lasting))
-        found_.push_back({Promise::holder_is_told_so,
-                          text(told(operation), " is denied: token ", token_, " lasts for ",
-                               sure_.until - clock_.most(lasting), " us more")});
+    if (const Usec left = tenures_.left_of(sure_, operation.answered, clock_); left > 0)
+        found_.push_back(
+            {Promise::holder_is_told_so,
+             text(told(operation), " is denied: token ", token_, " lasts for ", left, " us more")});
 }
 
 void Walk::unclear(const Operation &operation, const Fate &fate) {
@@ -133,15 +134,14 @@ void Walk::unclear(const Operation &operation, const Fate &fate) {
         return;
     end_guarantee(operation.asked);
     token_ = 0; // the next sight of it begins anew
+    attached_ = attached_ || operation.kind == Kind::attached;
     if (fate.effect == Effect::possible && operation.answered == never)
         haunted_ = true;
 }
 
 bool Walk::crashed_within(Span span) const {
-    for (const Usec crash : history_.crashes)
-        if (span.contains(crash))
-            return true;
-    return false;
+    return std::any_of(history_.crashes.begin(), history_.crashes.end(),
+                       [&span](const Span &crash) { return crash.overlaps(span); });
 }
 
-} // namespace stress
+} // namespace chaos

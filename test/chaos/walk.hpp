@@ -1,12 +1,12 @@
 // What one contender went through with one lease, in the order in which it asked: when its tenures
 // were sure to last, when they were sure to be over, and whether it was told so.
-#ifndef LEASE_STRESS_WALK_HPP
-#define LEASE_STRESS_WALK_HPP
+#ifndef LEASE_CHAOS_WALK_HPP
+#define LEASE_CHAOS_WALK_HPP
 
 #include "checker.hpp"
 #include "tenures.hpp"
 
-namespace stress {
+namespace chaos {
 
 class Walk {
 public:
@@ -43,10 +43,10 @@ private:
     Guarantee sure_{};      // of that tenure; `since` is never: none
     Usec possible_ = 0;     // it may last until then, on the server's clock
     Usec released_ = 0;     // it was released later than this, for sure; 0: not
-    bool attached_ = false; // the server renews and releases it
+    bool attached_ = false; // perhaps: then the server renews and releases it
     bool haunted_ = false;  // a call whose answer got lost may still be done at any time
 };
 
-} // namespace stress
+} // namespace chaos
 
 #endif

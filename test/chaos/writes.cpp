@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stress {
+namespace chaos {
 
 namespace {
 
@@ -74,7 +74,7 @@ void check_there(const History &history, const Fates &fates, int lease,
         const int most = effect == Effect::none ? 0 : 1;
         if (there < least || there > most)
             found.push_back({Promise::nothing_lost,
-                             text(stress::told(operation), " is there ", there, " times")});
+                             text(chaos::told(operation), " is there ", there, " times")});
     }
 }
 
@@ -88,4 +88,4 @@ void check_writes(const History &history, const Fates &fates, int lease,
     check_there(history, fates, lease, writes, found);
 }
 
-} // namespace stress
+} // namespace chaos

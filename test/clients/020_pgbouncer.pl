@@ -69,6 +69,26 @@ sub client { return Lease::Session->connect($pooler, database => $_[0]) }
 	$last->quit;
 }
 
+# As many waiters as the pool has connections: the holder renews behind them, too late. If they wait
+# through another pool, it renews.
+{
+	my $holder = client('transaction');
+	for my $pool ('transaction', 'session')
+	{
+		my $waiter = client($pool);
+		$holder->must("SELECT 1/lease_try('$pool pool', 'holder', '2 s')::int");
+		acquire($waiter, "$pool pool", 'waiter');
+		queued($look, 1);
+		$holder->send("SELECT lease_renew('$pool pool', 'holder', '1 min')");
+		is($holder->got, $pool eq 'session' ? 't' : 'f',
+			"the holder's renewal, where the only connection of the $pool pool waits: " . ($pool eq 'session' ? 'in time' : 'too late'));
+		$look->must("SELECT lease_break('$pool pool')") if $pool eq 'session';
+		like($waiter->got, qr/^\d+$/, 'then it is the turn of who waited');
+		$waiter->quit;
+	}
+	$holder->quit;
+}
+
 # Session mode: DISCARD ALL between clients ends what was attached, and that only.
 {
 	my $first = client('session');

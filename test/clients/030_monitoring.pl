@@ -24,7 +24,7 @@ for my $program (qw(prometheus-postgres-exporter prometheus promtool))
 
 my $monitoring = "$FindBin::Bin/../../monitoring";
 my $page = text_of('doc/monitoring.md');
-my $node = Lease::Node::make('monitoring');
+my $node = Lease::Node::make('monitoring', max_prepared_transactions => 1);
 my $look = Lease::Session->connect($node);
 my %url = map { $_ => '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port() } 'exporter', 'prometheus';
 
@@ -81,6 +81,12 @@ my $exporter = background('exporter', 'sh', '-c', "exec env $start");
 my @sessions = map { Lease::Session->connect($node) } 1 .. 4;
 $look->must(q{SELECT 1/lease_try('steady', 'me', '10 min')::int, 1/lease_renew('steady', 'me', '10 min')::int});
 $look->must(q{SELECT 1/lease_try('again', 'me', '1 h')::int, 1/lease_release('again', 'me')::int}) for 1 .. 3;
+$look->must(q{BEGIN});
+$look->must(q{SELECT lease_try('left behind', 'me', '1 h')});
+$look->must(q{PREPARE TRANSACTION 'left behind'});
+my $odd = qq{"odd"\n\\\x{f6}};
+utf8::encode(my $odd_bytes = $odd);
+$look->must("SELECT 1/lease_try('$odd_bytes', 'me', '1 h')::int");
 $look->must(q{SELECT 1/lease_try('died', 'me', '1 ms')::int, 1/lease_try('gone', 'me', '1 ms')::int});
 acquire($sessions[$_], 'steady', "waiter $_") for 0, 1;
 $sessions[2]->must(q{BEGIN});
@@ -102,20 +108,22 @@ sub scrape
 }
 
 # name{label} => value
-sub labelled { my ($name, $labels, $value) = @_; my ($label) = $labels =~ /(?:name|kind)="([^"]*)"/; return ("$name\{$label\}" => $value); }
+sub labelled { my ($name, $labels, $value) = @_; my ($label) = $labels =~ /(?:name|kind)="((?:[^"\\]|\\.)*)"/; return ("$name\{$label\}" => $value); }
 
 ok(until_true(\&scrape), 'the exporter answers, and has figures of leases');
 my %exact = (
+	'lease_held{\\"odd\\"\\n\\\\' . "\xc3\xb6" . '}' => 1,
 	'lease_held{steady}' => 1, 'lease_held{again}' => 0, 'lease_held{died}' => 0,
 	'lease_expired{steady}' => 0, 'lease_expired{again}' => 0, 'lease_expired{died}' => 1,
 	'lease_waiters{steady}' => 2, 'lease_waiters{again}' => 0,
 	'lease_acquired_total{steady}' => 1, 'lease_acquired_total{again}' => 3,
 	'lease_lost_total{steady}' => 0, 'lease_lost_total{again}' => 0, 'lease_lost_total{died}' => 0,
 	'lease_activity_sessions{acquire}' => 2, 'lease_activity_sessions{watch}' => 0,
-	'lease_activity_sessions{fence}' => 1, 'lease_activity_sessions{busy}' => 1,
+	'lease_activity_sessions{fence}' => 1, 'lease_activity_sessions{busy}' => 2,
 	'lease_activity_longest_seconds{watch}' => 0,
 	'lease_renewal_ttl_seconds{steady}' => 600);
 is_deeply({ map { $_ => $metric{$_} } keys %exact }, \%exact, 'these figures');
+$look->must(q{COMMIT PREPARED 'left behind'});
 for my $kind (qw(acquire fence busy))
 {
 	my $seconds = $metric{"lease_activity_longest_seconds{$kind}"};
@@ -124,6 +132,21 @@ for my $kind (qw(acquire fence busy))
 my $margin = $metric{'lease_renewal_margin_seconds{steady}'};
 ok($margin > 500 && $margin < 600, 'smallest margin: what was left of ten minutes') or diag($margin);
 is_deeply([ grep { !defined $page || $page !~ /`$_`/ } keys %{ { map { s/\{.*//r => 1 } keys %metric } } ], [], 'the page has a line for each of the figures');
+
+# A name that is no text, which SQL_ASCII takes, hides no other; a prepared transaction is seen alone, too.
+$node->safe_psql('postgres', q{CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'});
+$node->safe_psql('bytes', qq{CREATE EXTENSION lease;
+	SELECT lease_try(E'bad\\377', 'me', '1 h'), lease_try('good', 'me', '1 h');
+	BEGIN; SELECT lease_try('left behind', 'me', '1 h'); PREPARE TRANSACTION 'left behind';});
+{
+	local $ENV{PGCLIENTENCODING} = 'UTF8';
+	my ($names, undef, $kinds) = map { $node->safe_psql('bytes', $_, extra_params => [ '-U', 'monitor' ]) }
+	  slurp_file("$monitoring/postgres_exporter.yml") =~ /query: \|\n(.*?)\n  metrics/sg;
+	is(join(' ', sort map { s/\|.*//r } split /\n/, $names), 'bad\377 good', 'names that are no text');
+	my ($busy) = $kinds =~ /^busy\|1\|(.*)$/m;
+	cmp_ok($busy // 0, '>', 0, 'a prepared transaction has been open for some time');
+}
+$node->safe_psql('bytes', q{ROLLBACK PREPARED 'left behind'});
 
 # Prometheus, as the page sets it up
 my $config = block('yaml');

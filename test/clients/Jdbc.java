@@ -12,7 +12,7 @@ class Jdbc {
 
     // The first column of the first row; null if there is no row. Autocommit is JDBC's default.
     static Object one(String sql, Object... args) throws SQLException {
-        try (PreparedStatement statement = db.prepareStatement(sql)) {
+        try (PreparedStatement statement = sql.startsWith("{") ? db.prepareCall(sql) : db.prepareStatement(sql)) {
             for (int i = 0; i < args.length; i++)
                 statement.setObject(i + 1, args[i]);
             try (ResultSet rows = statement.executeQuery()) {
@@ -93,7 +93,7 @@ class Jdbc {
         show("no ttl", sqlstate(() -> one("SELECT lease_try(?, ?, ?::interval)", job, me, null)));
         Long later = (Long) one("CALL lease_acquire(?, ?, ?::interval)", job, me, "30 s");
         show("acquire", later > token);
-        show("acquire in vain", one("CALL lease_acquire(?, ?, ?, ?::interval)", job, other, halfAMinute, "50 ms"));
+        show("acquire in vain", one("{call lease_acquire(?, ?, ?, ?::interval)}", job, other, halfAMinute, "50 ms"));
         show("acquire in turn",
             (Long) one("CALL lease_acquire(?, ?, ?, ?)", "turn-" + name, me, halfAMinute, halfAMinute) > 0);
         show("watch in vain", later.equals(one("CALL lease_watch(?, ?, ?::interval)", job, later, "50 ms")));
@@ -107,7 +107,7 @@ class Jdbc {
         me = name + "-1";
         other = name + "-2";
         // JDBC knows TCP only, and none of libpq's variables.
-        String url = String.format("jdbc:postgresql://%s:%s/%s?user=%s", System.getenv("PGHOST"),
+        String url = String.format("jdbc:postgresql://%s:%s/%s?user=%s&escapeSyntaxCallMode=call", System.getenv("PGHOST"),
             System.getenv("PGPORT"), System.getenv("PGDATABASE"), System.getenv("PGUSER"));
         if (System.getenv("POOLED") != null)
             url += "&prepareThreshold=0"; // no prepared statements on a connection that others use, too

@@ -5,15 +5,9 @@ CREATE EXTENSION lease;
 CREATE ROLE regress_lease_user;
 SET client_min_messages = error;
 
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 -- A tenure of each kind, by a user without rights: what it is told, and that nobody else gets in between.
 CREATE PROCEDURE play(what text) LANGUAGE plpgsql AS $$
 DECLARE

@@ -2,15 +2,9 @@
 CREATE EXTENSION lease;
 SELECT lease_try('held', 'a', '1 h');
 
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome_in_words.sql'
+\i :include
 
 \pset format unaligned
 \pset tuples_only on

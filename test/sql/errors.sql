@@ -5,15 +5,9 @@ SET client_min_messages = error;
 -- The view would keep the columns as they are.
 \set without_view 'ALTER EXTENSION lease DROP VIEW leases; DROP VIEW leases;'
 
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 CREATE FUNCTION outcomes() RETURNS TABLE (call text, outcome text) LANGUAGE sql AS $$
     SELECT call, outcome('SELECT ' || call) FROM (VALUES
         ('lease_try(''new'', ''a'', ''1 h'')'), ('lease_try(''free'', ''a'', ''1 h'')'), ('lease_try(''held'', ''a'', ''1 h'')'), ('lease_try(''held'', ''b'', ''1 h'')'),

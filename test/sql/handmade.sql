@@ -3,15 +3,9 @@
 CREATE EXTENSION lease;
 \set VERBOSITY terse
 
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 
 -- Held for ever: nobody else gets it. The owner can renew it, to an expiry, and
 -- release it.

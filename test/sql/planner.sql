@@ -65,10 +65,26 @@ SELECT count(*) FROM many WHERE id <= 50 AND lease_token('q' || id, 'w') IS NOT 
 SELECT count(*) FROM many WHERE id <= 60 AND lease_renew('q' || id, 'w', '1 min');
 SELECT lease_try('parallel', 'w', '1 min'), lease_try('parallel', 'v', '1 min'), lease_renew('parallel', 'w', '1 min'),
        lease_renew_all(ARRAY['parallel'], 'w', '1 min'), lease_token('parallel', 'w') IS NOT NULL AS token, lease_release('parallel', 'w');
--- A function that says it is safe, and reads in a worker.
-CREATE FUNCTION labelled_safe(text) RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN lease_token($1, ''w''); END';
-SELECT count(labelled_safe('q1')) FROM many WHERE id <= 50;
-DROP FUNCTION labelled_safe(text);
+-- A function that says it is safe: it may look in a worker, but whatever could write or keep a lock is refused there.
+SELECT lease_token('q1', 'w') AS token \gset
+CREATE FUNCTION labelled_safe(call text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$
+DECLARE
+    answer text;
+BEGIN
+    EXECUTE call INTO answer;
+    RETURN answer IS NOT NULL AND pg_backend_pid() <> current_setting('test.leader')::int;
+END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome_in_words.sql'
+\i :include
+DO $$ BEGIN PERFORM set_config('test.leader', pg_backend_pid()::text, false); END $$;
+SELECT call, outcome(format('SELECT labelled_safe(%L)', replace(call, 'TOKEN', :'token'))) AS in_worker FROM (VALUES
+    ('SELECT lease_token(''q1'', ''w'')'), ('SELECT count(*) FROM leases'), ('SELECT count(*) FROM lease_waiters'), ('CALL lease_watch(''q1'', 1)'),
+    ('SELECT lease_fence(''q1'', TOKEN)'), ('SELECT lease_fence(''q1'', 1)'), ('SELECT lease_try(''q1'', ''w'', ''1 h'')'), ('SELECT lease_try(''q1'', ''v'', ''1 h'')'), ('SELECT lease_try_any(''{new}'', ''w'', ''1 h'')'),
+    ('SELECT lease_renew(''q1'', ''w'', ''1 h'')'), ('SELECT lease_renew_all(''{q1}'', ''w'', ''1 h'')'), ('SELECT lease_release(''q1'', ''v'')'), ('SELECT lease_attach(''q1'', ''w'')'),
+    ('SELECT lease_detach(''q1'', ''w'')'), ('SELECT lease_break(''q1'')'), ('SELECT lease_purge(''0'')'), ('CALL lease_acquire(''q1'', ''v'', ''1 h'', ''0'')')) v (call);
+SELECT lease_token('q1', 'w') = :token AS untouched;
+DROP FUNCTION labelled_safe(text), outcome(text);
 RESET ALL;
 
 -- A join, and a generic plan.

@@ -2,15 +2,9 @@
 -- answer would have been; the token can be read.
 CREATE EXTENSION lease;
 SELECT lease_try('held', 'a', '1 h'), lease_try('free', 'a', '1 h'), lease_release('free', 'a');
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome_in_words.sql'
+\i :include
 CREATE VIEW outcomes AS
     SELECT call, outcome('SELECT ' || call) FROM (VALUES
         ('lease_try(''new'', ''a'', ''1 h'')'), ('lease_try(''free'', ''a'', ''1 h'')'), ('lease_try(''held'', ''a'', ''1 h'')'), ('lease_try(''held'', ''b'', ''1 h'')'),

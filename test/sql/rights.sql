@@ -8,15 +8,9 @@ CREATE ROLE regress_lease_login NOINHERIT;
 GRANT regress_lease_one TO regress_lease_member, regress_lease_outsider;
 CREATE EXTENSION lease;
 
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 
 SET ROLE regress_lease_one;
 SELECT lease_try('job', 'a', '1 h'), lease_try('job', 'b', '1 h'), lease_try('job', 'a', '2 h'), lease_renew('job', 'a', '1 h'),

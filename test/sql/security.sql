@@ -11,15 +11,9 @@ GRANT USAGE ON SCHEMA locks TO PUBLIC;
 GRANT CREATE ON SCHEMA locks TO regress_lease_creator;
 CREATE EXTENSION lease SCHEMA locks;
 SET client_min_messages = error;
-CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/sql/include/outcome.sql'
+\i :include
 SET search_path = public, locks;
 SET ROLE regress_lease_holder;
 SELECT lease_try('job', 'secret', '1 h'), lease_try('job2', 'secret', '1 h'), lease_release('job2', 'secret', '1 h');
@@ -35,6 +29,10 @@ SELECT call, outcome('SELECT ' || replace(call, 'TOKEN', :'token')) FROM (VALUES
     ('lease_detach(''job'', ''secret'')'), ('lease_break(''job'')'), ('lease_break(''job2'')'), ('lease_purge(''0'')'),
     ('set_config(''lease.max_ttl'', ''0'', false)'), ('set_config(''lease.keeper_databases'', ''postgres'', false)'),
     ('count(*) FROM pg_stats WHERE tablename = ''dist_lock'''), ('count(*) FROM locks.dist_lock'), ('nextval(''locks.dist_lock_token'')')) v (call);
+-- What would be in the way of a later ALTER TABLE: its row type is not for others to use.
+SELECT statement, outcome(statement) FROM (VALUES
+    ('CREATE TABLE own.rows (v locks.dist_lock)'), ('CREATE TABLE own.rows (v locks.dist_lock[])'), ('CREATE TABLE own.rows AS SELECT NULL::locks.dist_lock AS v'),
+    ('CREATE TYPE own.rows AS (v locks.dist_lock)'), ('CREATE DOMAIN own.rows AS locks.dist_lock'), ('CREATE FUNCTION own.rows(locks.dist_lock) RETURNS int LANGUAGE sql AS ''SELECT 1''')) v (statement);
 CALL lease_acquire('job', 'secret', '1 h', '0');
 -- What it is not told, by the views, by a cheap function that sees rows before they are masked, or by a warning.
 SELECT name, owner, last_owner, state, role, token = :token AS token FROM leases ORDER BY name;
@@ -136,6 +134,19 @@ SELECT lease_purge('0') AS purged;
 SELECT outcome('SELECT count(*) FROM locks.dist_lock'), outcome('DELETE FROM locks.dist_lock'), outcome('SELECT nextval(''locks.dist_lock_token'')');
 RESET ROLE;
 SELECT name, owner FROM dist_lock ORDER BY name;
+
+-- Roles that may read or write every table.
+GRANT pg_read_all_data TO regress_lease_nothing;
+SET ROLE regress_lease_nothing;
+SELECT outcome('SELECT owner FROM locks.dist_lock WHERE name = ''job'''), outcome('UPDATE locks.dist_lock SET owner = NULL'), outcome('SELECT nextval(''locks.dist_lock_token'')');
+RESET ROLE;
+REVOKE pg_read_all_data FROM regress_lease_nothing;
+GRANT pg_write_all_data TO regress_lease_nothing;
+SET ROLE regress_lease_nothing;
+INSERT INTO locks.dist_lock (name, token) VALUES ('forged', 1);
+SELECT outcome('SELECT owner FROM locks.dist_lock');
+RESET ROLE;
+SELECT token FROM dist_lock WHERE name = 'forged';
 
 RESET search_path;
 DROP FUNCTION outcome(text);

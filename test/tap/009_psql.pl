@@ -1,4 +1,4 @@
-# The psql script that the README shows: of many that start it, one runs the
+# The psql script that doc/guide.md shows: of many that start it, one runs the
 # job; the lease is given back at the end, after an error, too.
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ my $dir = $node->basedir;
 
 sub sql { return $node->safe_psql('postgres', @_) }
 
-my ($script) = examples('README.md', 'From psql', 'sql');
-like($script, qr/\\gset\n\\if :got\n/, 'README shows a psql script');
+my ($script) = examples('doc/guide.md', 'From psql', 'sql');
+like($script, qr/\\gset\n\\if :got\n/, 'the guide shows a psql script');
 append_to_file("$dir/nightly.sql", $script);
 # This job goes on until the test has seen all the others turned away.
 append_to_file("$dir/report.sql", <<'SCRIPT');

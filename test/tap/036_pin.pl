@@ -55,6 +55,22 @@ for my $call (q{lease_try('n5', 'me', '1 h')}, q{lease_renew('n5', 'me', '1 h')}
 	$ddl->answer;
 }
 
+# Nor does whoever loses keep the lock that it waited for.
+for my $call (q{SELECT lease_try('n5', 'me', '1 h')}, q{CALL lease_acquire('n5', 'me', '1 h', '10 ms', NULL)})
+{
+	$reader->must(q{BEGIN; SELECT FROM dist_lock WHERE name = 'n5' FOR UPDATE});
+	$caller->must('BEGIN; SELECT count(*) FROM dist_lock');
+	$ddl->send('BEGIN; LOCK TABLE dist_lock; COMMIT');
+	ok(waits($ddl, 'Lock/relation'), "$call: somebody waits for the table");
+	is($caller->must($call), $call =~ /CALL/ ? '' : 'f', 'the row is busy');
+	is($caller->must(q{
+		SELECT string_agg(mode, ' ') FROM pg_locks
+		WHERE pid = pg_backend_pid() AND relation = 'dist_lock'::regclass}),
+		'AccessShareLock', 'who lost has the lock of its own query only');
+	$_->must('COMMIT') for $reader, $caller;
+	$ddl->answer;
+}
+
 # A release that waits for the table does not keep the lease's fences out meanwhile.
 my $token = $caller->must(q{SELECT lease_try('n6', 'me', '1 h'); SELECT lease_token('n6', 'me')});
 $token =~ s/^t\s+//;

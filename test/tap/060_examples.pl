@@ -15,16 +15,18 @@ my %run_by = (
 	'README.md' => [
 		[ 'Ten lines', 'sql', 'test/tap/060_examples.pl' ],
 		[ 'Two commands', 'sh', '.ci/run' ],
-		[ 'Install', 'sh sql', 'test/pgxs/build.sh test/tap/060_examples.pl' ],
-		[ 'Waiting', 'sql', 'test/tap/060_examples.pl' ],
-		[ 'From psql', 'sql', 'test/tap/009_psql.pl' ],
-		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_readme.pl' ],
+		[ 'Install', 'sh', 'test/pgxs/build.sh' ],
+		[ 'Waiting, psql, sessions', 'sql', 'test/tap/060_examples.pl' ],
 		[ 'leasectl', 'sh cron ini ini', 'test/tap/024_leasectl_recipes.pl' ],
 		[ 'Fencing', 'sql sql', 'test/tap/033_pages.pl' ] ],
 	'doc/fencing.md' => [
 		[ 'Tables in the same database', 'sql sql', 'test/tap/033_pages.pl' ],
 		[ 'A table in another database', 'sql sql sql', 'test/tap/033_pages.pl' ],
 		[ 'A file', 'sh', 'test/tap/033_pages.pl' ] ],
+	'doc/guide.md' => [
+		[ 'Waiting', 'sql', 'test/tap/060_examples.pl' ],
+		[ 'From psql', 'sql', 'test/tap/009_psql.pl' ],
+		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ] ],
 	'doc/monitoring.md' => [ [ 'Set up', 'sql sh yaml', 'test/clients/030_monitoring.pl' ] ],
 	'doc/reference.md' => [
 		[ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ],
@@ -70,8 +72,8 @@ sub runs { my ($sql) = @_; return $node->safe_psql('postgres', $sql); }
 
 # README
 is(runs(examples('README.md', 'Ten lines', 'sql')), "t\nt\nt", 'README: the ten lines');
-my @waiting = split /\n/, runs(examples('README.md', 'Waiting', 'sql'));
-is(scalar @waiting, 3, 'README: three calls that may wait');
+my @waiting = split /\n/, runs(examples('doc/guide.md', 'Waiting', 'sql'));
+is(scalar @waiting, 3, 'guide: three calls that may wait');
 like($waiting[0], qr/^\d{16}$/, 'a token');
 is("@waiting[1, 2]", "$waiting[0] $waiting[0]", 'which is still live in the second, and is another one for the third');
 
@@ -85,15 +87,20 @@ sub as_jobs
 }
 is(as_jobs(q{SELECT lease_try('hour', 'me', '1 h')}), '', 'recipes: the longest ttl of a role');
 is(as_jobs(q{SELECT lease_try('hour', 'me', '61 min')}), '22023', 'and nothing longer');
+{
+	local $ENV{PGOPTIONS} = '-c lease.max_ttl=0';
+	is(as_jobs(q{SELECT lease_try('hour', 'me', '61 min')}), '42501', 'nor by the options of its connection');
+	is(as_jobs(q{RESET lease.max_ttl; SELECT lease_try('hour', 'me', '61 min')}), '42501', 'taken back or not');
+	is((Lease::Node::answer($node, q{SELECT lease_try('long', 'me', '61 min')}))[0], 't', 'an administrator may say it there');
+}
 is(as_jobs(q{SELECT lease_break('hour')}), '42501', 'nor may it break');
 is((Lease::Node::answer($node, q{SET ROLE operators; SELECT lease_break('hour'), lease_purge('1 h')}))[0], 't|0', 'operators may');
 
 runs('CREATE ROLE anybody');
-runs(examples('README.md', 'Install', 'sql'));
 for my $call (q{SELECT lease_try('job', 'me', '1 s')}, q{SELECT lease_try_any('{job}', 'me', '1 s')}, q{CALL lease_acquire('job', 'me', '1 s', '0')})
 {
-	is((Lease::Node::answer($node, "SET ROLE anybody; $call"))[1], '42501', "README: who may not: $call");
-	is((Lease::Node::answer($node, "SET ROLE jobs; $call"))[1], '', "README: who may: $call");
+	is((Lease::Node::answer($node, "SET ROLE anybody; $call"))[1], '42501', "recipes: who may not: $call");
+	is((Lease::Node::answer($node, "SET ROLE jobs; $call"))[1], '', "recipes: who may: $call");
 }
 
 # doc/recipes.md: how long a ttl
@@ -111,7 +118,7 @@ for my $tool ('ShedLock', 'pg_advisory_lock', 'Redis: SET NX', 'etcd')
 	is(scalar @calls, scalar(() = $table =~ /^\| /mg) - 2, "$tool: a call in each row");
 	runs(q{SELECT lease_break('report')});
 	runs(q{CALL lease_watch('report', 0, '0')});
-	my ($out, $state) = Lease::Node::answer($node, join ";\n", @calls);
+	my ($out, $state) = Lease::Node::answer($node, join '', map { /\\gset$/ ? "$_\n" : "$_;\n" } @calls);
 	is($state, '', "$tool: they work one after the other");
 	unlike($out, qr/^f$/m, "$tool: and do what they should");
 }

@@ -88,6 +88,24 @@ sub until_true
 	is($look->must(q{SELECT indisvalid FROM pg_index WHERE indrelid = 'events'::regclass}), 't', 'the index is there, and valid');
 	is($look->must(q{SELECT grants, takeovers FROM leases WHERE name = 'migrations'}), '4|0', 'each had its turn');
 
+	# One is ended in the middle: nothing of it is left in the server that the next one would meet.
+	file('migrate', "#!/bin/sh\necho \$\$ >migrating\nexec ./whole-migrate\n");
+	file('whole-migrate', $migrate);
+	$look->must('DROP INDEX events_at');
+	my $reader = Lease::Session->connect($node);
+	$reader->must($_) for 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT 1';
+	my $building = q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ '^CREATE INDEX CONCURRENTLY' AND wait_event = 'virtualxid'};
+	my $ended = start('node-a', $every_node);
+	eventually($look, $building, 30) or die 'no index is built';
+	kill KILL => lines('migrating');
+	is(status($ended), 137, 'a migration is ended in the middle');
+	ok(eventually($look, $building =~ s/= 1/= 0/r, 10), 'and in the server, too');
+	my $heir = start('node-b', $every_node);
+	ok(eventually($look, $building, 30), 'the next one builds it anew');
+	$reader->quit;
+	is(status($heir), 0, 'to the end');
+	is($look->must(q{SELECT indisvalid FROM pg_index WHERE indrelid = 'events'::regclass}), 't', 'and it is valid');
+
 	my $program = Lease::Session->connect($node);
 	my ($acquire, $attach) = split /\n/, (recipe($title, 'sql'))[0];
 	like($program->must($acquire), qr/^\d+$/, 'from a program: the lease');
@@ -100,25 +118,27 @@ sub until_true
 {
 	my $title = 'A leader, and who follows';
 	my ($leader, $follower) = recipe($title, 'sh');
-	file('lead', "#!/bin/sh\necho \$LEASE_OWNER >>led\nexec sleep 1000\n");
-	file('follow', "#!/bin/sh\necho \"\$1 \$2\" >>followed\n");
+	file('lead', "#!/bin/sh\necho \${LEASE_OWNER%:*} >>led\nexec sleep 1000\n");
+	file('follow', "#!/bin/sh\necho \"\$1 \${2%:*}\" >>followed\n");
 	file('leader.sh', $leader);
 	my $follow = start('proxy', "exec $follower");
-	my $run = 'setsid bash leader.sh & echo $! >pid-$(hostname); wait';
+	my $run = 'setsid bash leader.sh & echo $! >>pid-$(hostname); wait';
 	my $one = start('node-a', $run);
 	ok(until_true(sub { join(' ', lines('led')) eq 'node-a' }), 'leader: the first one leads');
-	my $two = start('node-b', $run);
-	queued($look, 1);
+	my @twins = map { start('node-b', $run) } 1, 2;
+	queued($look, 2);
 	end('node-a');
 	ok(until_true(sub { join(' ', lines('led')) eq 'node-a node-b' }), 'it ends: the next one leads');
 	$one->{run}->finish;
 	ok(until_true(sub { my @seen = grep { /held/ } lines('followed'); "@seen" eq 'held node-a held node-b' }), 'a follower saw both')
 	  or diag(join "\n", lines('followed'));
+	queued($look, 1);
+	is(join(' ', lines('led')), 'node-a node-b', 'once, though it runs there twice');
 	my ($watch, $owner) = split /\n/, (recipe($title, 'sql'))[0];
 	is($look->must($watch), $look->must(q{SELECT token FROM leases WHERE name = 'leader'}), 'so does a program');
-	is($look->must($owner), 'node-b', 'with the name');
+	like($look->must($owner), qr/^node-b:\d+$/, 'with the name');
 	end('node-b');
-	$two->{run}->finish;
+	$_->{run}->finish for @twins;
 	$follow->{run}->kill_kill;
 	is($look->must(q{SELECT state, takeovers FROM leases WHERE name = 'leader'}), 'free|0', 'and nobody leads when all have ended');
 }
@@ -137,7 +157,11 @@ sub until_true
 	is($look->must('SELECT string_agg(slot, \' \' ORDER BY slot) FROM imports'), 'import-1 import-2', 'the other two import, one in each');
 	$look->must('SELECT pg_advisory_unlock(1)');
 	is(statuses(@nodes), '0 0 0 0', 'all end well');
-	is($look->must(q{SELECT count(*) FROM leases WHERE name LIKE 'import-%' AND state = 'free'}), 2, 'and both are free');
+	my $free = q{SELECT count(*) = 2 FROM leases WHERE name LIKE 'import-%' AND state = 'free' AND last_end = 'released'};
+	ok(eventually($look, $free, 10), 'and both are free');
+	file('import_one.sql', 'SELECT 1/0;');
+	is(status(start('node-a', $command)), 3, 'an import that fails ends with an error');
+	ok(eventually($look, $free, 10), 'and its slot is free, too');
 }
 
 # Once a minute

@@ -13,7 +13,7 @@ namespace {
 
 const volatile std::int64_t *map_offset() {
     static const std::int64_t none = 0;
-    const char *path = std::getenv("STRESS_SHARED");
+    const char *path = std::getenv("CHAOS_SHARED");
     const int file = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0)
         return &none;

@@ -22,6 +22,7 @@ our $setup = q{
 	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 	CREATE TRIGGER refuse BEFORE INSERT ON dist_lock FOR EACH ROW WHEN (NEW.name = 'n5') EXECUTE FUNCTION refuse();
 	ALTER TABLE dist_lock ADD CONSTRAINT no_n6 CHECK (name <> 'n6');
+	CREATE FUNCTION labelled_safe(call text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ DECLARE v text; BEGIN EXECUTE call INTO v; RETURN v; END $$;
 	CREATE TABLE guarded (v text);
 	ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 	ANALYZE big};
@@ -147,6 +148,7 @@ my @places = (
 	['SELECT * FROM (VALUES (1), (2)) t (v), LATERAL (SELECT (%s)::text OFFSET 0) s'],
 	['EXPLAIN (ANALYZE, TIMING OFF) SELECT %s'],
 	['SET LOCAL force_parallel = on; SELECT %s'],
+	['SET LOCAL force_parallel = on; SELECT labelled_safe($call$ SELECT %s $call$)'],
 	['CREATE TEMP TABLE made AS SELECT (%s)::text AS v; DROP TABLE made'],
 	['CREATE TEMP VIEW made AS SELECT (%s)::text AS v; SELECT * FROM made; DROP VIEW made'],
 	['CREATE MATERIALIZED VIEW made AS SELECT (%s)::text AS v; DROP MATERIALIZED VIEW made'],

@@ -1,4 +1,4 @@
-# The maintenance script of the README: held as long as it works, longer than its
+# The maintenance script of doc/guide.md: held as long as it works, longer than its
 # ttl; free for the next one as soon as it ends, well or not.
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ my $look = Lease::Session->connect($node);
 my $log = new_log($node);
 my $file = $node->basedir . '/maintenance.sql';
 
-my ($script) = examples('README.md', 'Bound to a session', 'sql');
-like($script, qr/lease_acquire.*lease_attach/s, 'README shows a maintenance script');
+my ($script) = examples('doc/guide.md', 'Bound to a session', 'sql');
+like($script, qr/lease_acquire.*lease_attach/s, 'the guide shows a maintenance script');
 is($script =~ s/'30 s'/'1 s'/, 1, 'with a ttl, which is short here');
 append_to_file($file, $script);
 
