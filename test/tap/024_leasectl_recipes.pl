@@ -125,7 +125,7 @@ is_deeply([ grep { !/--(?:help|version)/ && $manual !~ /\Q$_\E\b/ } keys %shown 
 # A terminal
 SKIP:
 {
-	skip 'no IO::Pty', 11 if !eval { require IO::Pty; 1 };
+	skip 'no IO::Pty', 17 if !eval { require IO::Pty; 1 };
 	my $pty = IO::Pty->new;
 	my $pid = fork // die $!;
 	if ($pid == 0)
@@ -167,6 +167,21 @@ SKIP:
 	$type->("echo status \$?\n");
 	$sees->(qr/status 130/, 'with status 130');
 	is(sql(q{SELECT state FROM leases WHERE name = 'tty'}), 'free', 'terminal: the lease is released');
+	# A pager beside it reads from the terminal, too.
+	$type->("leasectl run tty --ttl 20s echo page | sh -c 'read x; echo got \$x; read y </dev/tty; echo key \$y'\n");
+	$sees->(qr/^got page/m, 'a pipe');
+	$type->("k\n");
+	$sees->(qr/key k\r\n.*ready> /s, 'whose other end may read from the terminal');
+	$type->("cat | leasectl run tty --ttl 20s cat\n");
+	sleep 0.3;
+	$type->("piped\n");
+	$sees->(qr/piped\r\npiped\r\n/, 'or this one');
+	$type->("\cD");
+	$sees->(qr/ready> /, 'to its end');
+	$type->("leasectl run tty -W true\n");
+	$sees->(qr/Password: /, 'a password is asked for');
+	$type->("\cC");
+	$sees->(qr/no password was given.*ready> /s, '^C gives none');
 	$type->("leasectl run tty --ttl 20s cat &\n");
 	$sees->(qr/Stopped|ready> /, 'in the background');
 	$type->("\nfg\n");
