@@ -65,7 +65,7 @@ void Acquisition::end(int status, const std::string &message) {
 void Acquisition::advance() {
     const Usec now = boot_now();
     if (signal_ != 0 && (session_.state() != Session::State::busy || now >= signal_at_ + farewell))
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     else if (session_.state() == Session::State::closed)
         reconnect(now);
     else if (session_.state() == Session::State::idle)
@@ -136,7 +136,7 @@ void Acquisition::heed_grant(const Answer &answer) {
     tenure_.token = *answer.rows[0][0];
     may_be_held_ = true;
     if (signal_ != 0)
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     else
         count_from_request();
 }
@@ -155,7 +155,7 @@ void Acquisition::heed_failure(const Answer &answer) {
     asked_ = Asked::nothing;
     may_be_held_ = may_be_held_ || (was_asked && answer.disconnected);
     if (signal_ != 0) {
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     } else if (is_final(answer)) {
         end(answer.is_callers_fault() ? exit_usage : exit_unavailable, answer.error);
     } else {
@@ -173,7 +173,7 @@ void Acquisition::heed_signals() {
         if (!signals_.asks_to_end(each))
             continue;
         if (signal_ != 0)
-            end(exit_signal + each, ""); // said twice
+            end(ended_by(each), ""); // said twice
         signal_ = each;
         signal_at_ = boot_now();
         session_.cancel_request();

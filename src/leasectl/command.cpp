@@ -126,9 +126,10 @@ void Command::look() {
     if (info.si_code == CLD_EXITED)
         wait_status_ = info.si_status;
     else if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
-        wait_status_ = exit_signal + info.si_status;
+        wait_status_ = ended_by(info.si_status);
     if (!has_ended())
         return;
+    interrupted_job_ = has_terminal_ && wait_status_ == exit_interrupted;
     take_terminal();
     int error = 0;
     if (read(report_, &error, sizeof error) == static_cast<ssize_t>(sizeof error))
@@ -151,6 +152,11 @@ bool Command::has_group() const {
                           is_live_member(each->d_name, pid_));
     closedir(processes);
     return found;
+}
+
+void Command::share_interrupt() const {
+    if (interrupted_job_)
+        kill(0, SIGINT);
 }
 
 int Command::exit_status() const {

@@ -31,7 +31,11 @@ public:
     bool has_group() const;
     bool was_run() const { return exec_error_ == 0; }
     int exec_error() const { return exec_error_; }
-    int exit_status() const; // as a shell gives it: 128 + n for a signal
+    int exit_status() const;
+
+    // ^C at the terminal was for the whole job: the script that we are in, or our neighbours in a
+    // pipe, get INT, too, if the command died of it while the terminal was its own.
+    void share_interrupt() const;
 
     // Job control. Stopped by the terminal, or as a shell's job: leasectl stops with it.
     bool stopped_as_job() const;
@@ -53,6 +57,7 @@ private:
     // What stands beside us in a pipe (a pager) may need it: the command gets it when it tries to.
     bool shares_terminal_;
     bool has_terminal_ = false;
+    bool interrupted_job_ = false;
     int exec_error_ = 0;
     int stop_signal_ = 0; // 0: it is not stopped
     std::optional<int> wait_status_;

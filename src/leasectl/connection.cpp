@@ -131,7 +131,7 @@ bool ask_password(ConnectionOptions &options) {
     fine = write(terminal, "\n", 1) > 0 && fine;
     close(terminal);
     if (next == interrupt)
-        throw Failure(exit_signal + SIGINT, "no password was given");
+        throw Failure(ended_by(SIGINT), "no password was given");
     options.password = answer;
     return fine;
 }

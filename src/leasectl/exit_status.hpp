@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <csignal>
+
 namespace leasectl {
 
 enum ExitStatus : int {
@@ -17,8 +19,15 @@ enum ExitStatus : int {
     exit_lost = 76,         // the lease was lost while the command ran
     exit_not_executable = 126,
     exit_not_found = 127,
-    exit_signal = 128, // plus the number of the signal
+    exit_signal = 128,      // plus the number of the signal
+    exit_interrupted = 256, // no status: INT ends leasectl itself
 };
+
+// Where that signal ended the command or the wait. A shell takes a status after ^C for an answer,
+// and goes on with its script; of a program that INT has ended it knows better.
+constexpr int ended_by(int signal) {
+    return signal == SIGINT ? exit_interrupted : exit_signal + signal;
+}
 
 // Ends leasectl with that status and message.
 struct Failure : std::runtime_error {

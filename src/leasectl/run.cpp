@@ -88,6 +88,7 @@ int Supervision::run() {
     guard_.reset();
     release_lease();
     report();
+    command_.share_interrupt();
     return exit_status();
 }
 
@@ -187,7 +188,7 @@ Usec Supervision::next() const {
 }
 
 void Supervision::release_lease() {
-    if (over_)
+    if (over_ || boot_now() >= tenure_.deadline()) // stopped for too long: it has ended by itself
         return;
     // A command that never ran needs no time kept from others.
     const std::optional<Usec> keep = command_.was_run() ? options_.keep : std::nullopt;

@@ -1,5 +1,7 @@
 #include "signals.hpp"
 
+#include "exit_status.hpp"
+
 #include <cerrno>
 #include <system_error>
 
@@ -34,8 +36,6 @@ Signals::Signals() {
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &pipe_before_);
-    // Whoever ignores SIGCHLD never learns how a command ended.
-    signal(SIGCHLD, SIG_DFL);
     fd_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd_ < 0)
         throw std::system_error(errno, std::generic_category(), "could not create a signalfd");
@@ -62,6 +62,16 @@ bool Signals::asks_to_end(int signal) const {
     const bool wish =
         signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
     return wish && sigismember(&ignored_, signal) == 0;
+}
+
+void end_by_interrupt() {
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
+    _exit(exit_signal + SIGINT); // the first process of a container cannot end so
 }
 
 } // namespace leasectl

@@ -31,4 +31,7 @@ private:
     int fd_;
 };
 
+// What INT does to a program that has made no arrangements.
+[[noreturn]] void end_by_interrupt();
+
 } // namespace leasectl

@@ -91,7 +91,7 @@ Value wait_for_change(Client &client, const std::string &name, const Value &know
     const Answer answer = client.ask("CALL @.lease_watch($1, $2, $3::pg_catalog.interval, NULL)",
                                      {name, known, std::to_string(wait) + " microseconds"},
                                      boot_now() + wait + slack);
-    if (answer.sqlstate == query_canceled)
+    if (answer.sqlstate == query_canceled && wait > 0)
         return known;
     if (!answer.fine)
         throw Failure(answer.is_callers_fault() ? exit_usage : exit_unavailable, answer.error);

@@ -46,6 +46,8 @@ is((leasectl('run', '--ttl=1min', 'x', '--', 'echo', '--ttl', '-v', '--'))[1], "
 	"the command's options are its own");
 is((leasectl('run', 'x', 'echo', '-n', 'a'))[1], 'a', 'also without "--"');
 
+is((leasectl('run', 'x', 'sh', '-c', 'exec leasectl run y sh -c "exit 3" >&- <&-'))[0], 3, 'run without standard descriptors');
+
 # Its end
 for my $case (
 	[ 'exit 0', 0 ], [ 'exit 7', 7 ], [ 'exit 75', 75 ], [ 'kill -9 $$', 137 ], [ 'kill -TERM $$', 143 ])
@@ -214,7 +216,7 @@ for my $signal (qw(TERM INT HUP QUIT USR1 USR2))
 my $untrapped = Lease::Ctl::start($node, 'run', 'trap', Lease::Ctl::ticker("$dir/untrapped"));
 Lease::Ctl::ticks("$dir/untrapped");
 $untrapped->signal('INT');
-is($untrapped->status, 130, 'INT ends the command: 130');
+is($untrapped->status, 'killed by 2', 'INT ends the command, and leasectl as a shell expects it');
 free('trap');
 my $stopped = Lease::Ctl::start($node, 'run', 'tstp', Lease::Ctl::ticker("$dir/tstp"));
 Lease::Ctl::ticks("$dir/tstp");

@@ -55,8 +55,10 @@ is_deeply([ @{ json('ls', '--json')->{hand} }{qw(expiry remaining acquired_at)} 
 sql(q{DELETE FROM dist_lock});
 
 # Output that nobody takes
-is(system("PGHOST='@{[ $node->host ]}' PGPORT=@{[ $node->port ]} PGDATABASE=postgres leasectl $_ >/dev/full 2>'$dir/full'") >> 8, 74,
-	"$_: a full disk is noticed") for 'ls', 'ls --json --watch 1s', 'watch x', '--help';
+sub shell { return system("PGHOST='@{[ $node->host ]}' PGPORT=@{[ $node->port ]} PGDATABASE=postgres $_[0]") >> 8 }
+is(shell("leasectl ls >&- 2>'$dir/closed'"), 74, 'a standard output that is closed is noticed');
+is(shell("leasectl $_ >/dev/full 2>'$dir/full'"), 74, "$_: a full disk is noticed")
+	for 'ls', 'ls --json --watch 1s', 'watch x', '--help';
 like(slurp_file("$dir/full"), qr/^leasectl: could not write the output: No space left on device\n\z/, 'and told');
 
 # Names that are odd
@@ -136,6 +138,17 @@ ok(!$hasty->ends(0.7), 'watch: goes on after a statement_timeout');
 $hasty->signal('TERM');
 $hasty->status;
 is($hasty->err, '', 'without a word');
+my $locking = $node->background_psql('postgres');
+$locking->query_safe('BEGIN; LOCK dist_lock');
+$hasty = Lease::Ctl::start($node, 'watch', 'later', '-U', 'hasty');
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event_type = 'Lock'});
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event_type = 'Lock'});
+$locking->quit;
+is($hasty->status . $hasty->out, 69, 'watch: does not take a statement_timeout at the beginning for a free lease');
+my $unheard = do { local $SIG{CHLD} = 'IGNORE'; Lease::Ctl::start($node, 'watch', 'later', '--exec', 'exit 3') };
+ok(Lease::Ctl::wait_for(sub { $unheard->err =~ /--exec failed with status 3$/m }), 'watch --exec: tells failures, also where SIGCHLD was ignored');
+$unheard->signal('TERM');
+$unheard->status;
 is((leasectl('break', 'none'))[0], 1, 'break: nothing to break, status 1');
 $node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
 ($status, $out, $err) = leasectl('break', 'later', '-U', 'nobody');
@@ -148,7 +161,7 @@ my $breaking = Lease::Ctl::start($node, 'break', 'later');
 ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ 'lease_break\(' AND wait_event_type = 'Lock'}),
 	'break: waits for an open fence');
 $breaking->signal('INT');
-is($breaking->status, 130, 'break: ends when it is interrupted');
+is($breaking->status, 'killed by 2', 'break: ends when it is interrupted');
 $fence->query_safe('COMMIT');
 is(sql(q{SELECT state FROM leases WHERE name = 'later'}), 'held', 'and does not break the lease afterwards');
 $fence->query_safe(q{BEGIN; SELECT lease_fence('later', token) FROM leases WHERE name = 'later'});
