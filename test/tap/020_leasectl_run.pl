@@ -170,6 +170,7 @@ sub mute
 	my @args = @_;
 	my $pid = fork // die $!;
 	return bless { pid => $pid, began => time }, 'Lease::Ctl' if $pid;
+	setpgrp; # what does not end is killed as a group
 	@ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'postgres');
 	open STDERR, '>&', $writer or die $!;
 	exec 'leasectl', 'run', 'unheard', @args or POSIX::_exit(99);

@@ -55,7 +55,7 @@ is_deeply([ @{ json('ls', '--json')->{hand} }{qw(expiry remaining acquired_at)} 
 sql(q{DELETE FROM dist_lock});
 
 # Output that nobody takes
-sub shell { return system("PGHOST='@{[ $node->host ]}' PGPORT=@{[ $node->port ]} PGDATABASE=postgres $_[0]") >> 8 }
+sub shell { return system("PGHOST='@{[ $node->host ]}' PGPORT=@{[ $node->port ]} PGDATABASE=postgres timeout 20 $_[0]") >> 8 }
 is(shell("leasectl ls >&- 2>'$dir/closed'"), 74, 'a standard output that is closed is noticed');
 is(shell("leasectl $_ >/dev/full 2>'$dir/full'"), 74, "$_: a full disk is noticed")
 	for 'ls', 'ls --json --watch 1s', 'watch x', '--help';
