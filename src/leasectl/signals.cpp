@@ -69,7 +69,7 @@ void end_by_interrupt() {
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
+    kill(getpid(), SIGINT);
     pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
     _exit(exit_signal + SIGINT); // the first process of a container cannot end so
 }
