@@ -65,7 +65,7 @@ void Acquisition::end(int status, const std::string &message) {
 void Acquisition::advance() {
     const Usec now = boot_now();
     if (signal_ != 0 && (session_.state() != Session::State::busy || now >= signal_at_ + farewell))
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     else if (session_.state() == Session::State::closed)
         reconnect(now);
     else if (session_.state() == Session::State::idle)
@@ -136,7 +136,7 @@ void Acquisition::heed_grant(const Answer &answer) {
     tenure_.token = *answer.rows[0][0];
     may_be_held_ = true;
     if (signal_ != 0)
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     else
         count_from_request();
 }
@@ -155,7 +155,7 @@ void Acquisition::heed_failure(const Answer &answer) {
     asked_ = Asked::nothing;
     may_be_held_ = may_be_held_ || (was_asked && answer.disconnected);
     if (signal_ != 0) {
-        end(exit_signal + signal_, "");
+        end(ended_by(signal_), "");
     } else if (is_final(answer)) {
         end(answer.is_callers_fault() ? exit_usage : exit_unavailable, answer.error);
     } else {
@@ -170,10 +170,10 @@ void Acquisition::heed_signals() {
     for (const int each : signals_.take()) {
         if (each == SIGTSTP)
             kill(getpid(), SIGSTOP);
-        if (!asks_to_end(each))
+        if (!signals_.asks_to_end(each))
             continue;
         if (signal_ != 0)
-            end(exit_signal + each, ""); // said twice
+            end(ended_by(each), ""); // said twice
         signal_ = each;
         signal_at_ = boot_now();
         session_.cancel_request();
@@ -199,7 +199,7 @@ public:
 
     std::optional<bool> run() {
         Poller poller;
-        while (boot_now() < until_) {
+        while (!is_hopeless_ && boot_now() < until_) {
             const std::optional<Answer> answer = session_.advance();
             if (answer && asked_ && answer->fine)
                 return answer->is_true();
@@ -220,6 +220,7 @@ private:
         if (answer.fine)
             return;
         trouble_ = answer.error;
+        is_hopeless_ = is_final(answer);
         session_.close();
     }
 
@@ -247,6 +248,7 @@ private:
     Usec until_;
     Usec open_at_ = 0;
     bool asked_ = false;
+    bool is_hopeless_ = false;
     std::string trouble_ = "the server does not answer";
 };
 

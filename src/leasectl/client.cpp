@@ -46,7 +46,7 @@ Answer Client::ask(const std::string &sql, const std::vector<Value> &parameters,
         heed_signals();
         if (std::optional<Answer> answer = session_.advance()) {
             if (!answer->fine && signal_ != 0)
-                throw Failure(exit_signal + signal_, "canceled");
+                throw Failure(ended_by(signal_), "canceled");
             if (answer->disconnected)
                 fail(*answer);
             return *std::move(answer);
@@ -60,14 +60,14 @@ void Client::heed_signals() {
     if (!signals_)
         return;
     for (const int each : signals_->take()) {
-        if (!asks_to_end(each))
+        if (!signals_->asks_to_end(each))
             continue;
         signal_ = each;
         give_up_at_ = boot_now() + cancel_time;
         session_.cancel_request();
     }
     if (boot_now() >= give_up_at_)
-        throw Failure(exit_signal + signal_, "the server does not confirm that it has canceled");
+        throw Failure(ended_by(signal_), "the server does not confirm that it has canceled");
 }
 
 std::vector<Row> Client::query(const std::string &sql, const std::vector<Value> &parameters) {

@@ -1,6 +1,6 @@
 #include "command.hpp"
 
-#include "connection.hpp"
+#include "environment.hpp"
 #include "exit_status.hpp"
 #include "guard.hpp"
 
@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,22 +26,9 @@ void make_pipe(int (&ends)[2]) {
         throw std::system_error(errno, std::generic_category(), "could not create a pipe");
 }
 
-// leasectl's own, with these in place of what was of the same name.
-std::vector<char *> environment_with(const std::vector<std::string> &added) {
-    std::vector<char *> result;
-    for (char **each = environ; *each != nullptr; each++) {
-        const std::string assignment = *each;
-        const std::string prefix = assignment.substr(0, assignment.find('=') + 1);
-        bool replaced = is_own_variable(assignment);
-        for (const std::string &one : added)
-            replaced = replaced || one.rfind(prefix, 0) == 0;
-        if (!replaced)
-            result.push_back(*each);
-    }
-    for (const std::string &one : added)
-        result.push_back(const_cast<char *>(one.c_str()));
-    result.push_back(nullptr);
-    return result;
+bool is_pipe(int fd) {
+    struct stat status = {};
+    return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 // exec says "permission denied" also of a name that is nowhere, if it may not look into all of
@@ -75,7 +63,7 @@ bool is_live_member(const std::string &pid, pid_t group) {
 
 Command::Command(std::vector<char *> argv, const std::vector<std::string> &environment,
                  const Signals &signals)
-    : name_(argv.front()) {
+    : name_(argv.front()), shares_terminal_(is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO)) {
     int start[2] = {};
     int report[2] = {};
     make_pipe(start);
@@ -120,7 +108,8 @@ void Command::become(char *const *argv, char *const *environment, int start, int
 }
 
 void Command::go() {
-    give_terminal();
+    if (!shares_terminal_)
+        give_terminal();
     const char byte = 'g';
     if (write(go_, &byte, 1) != 1)
         return; // it is dead already, which shows like any other end
@@ -137,9 +126,10 @@ void Command::look() {
     if (info.si_code == CLD_EXITED)
         wait_status_ = info.si_status;
     else if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
-        wait_status_ = exit_signal + info.si_status;
+        wait_status_ = ended_by(info.si_status);
     if (!has_ended())
         return;
+    interrupted_job_ = has_terminal_ && wait_status_ == exit_interrupted;
     take_terminal();
     int error = 0;
     if (read(report_, &error, sizeof error) == static_cast<ssize_t>(sizeof error))
@@ -162,6 +152,11 @@ bool Command::has_group() const {
                           is_live_member(each->d_name, pid_));
     closedir(processes);
     return found;
+}
+
+void Command::share_interrupt() const {
+    if (interrupted_job_)
+        kill(0, SIGINT);
 }
 
 int Command::exit_status() const {
@@ -192,7 +187,8 @@ void Command::stop_with_it() {
     const bool wants_terminal = stop_signal_ == SIGTTIN || stop_signal_ == SIGTTOU;
     const bool whole_job = has_terminal_;
     stop_signal_ = 0;
-    if (wants_terminal && has_to_give()) { // a shell has put us in the foreground meanwhile
+    if (wants_terminal && has_to_give()) { // or a shell has put us in the foreground meanwhile
+        shares_terminal_ = false;
         resume();
         return;
     }
@@ -202,7 +198,8 @@ void Command::stop_with_it() {
 }
 
 void Command::resume() {
-    give_terminal();
+    if (!shares_terminal_)
+        give_terminal();
     kill(-pid_, SIGCONT);
 }
 

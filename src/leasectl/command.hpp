@@ -31,12 +31,16 @@ public:
     bool has_group() const;
     bool was_run() const { return exec_error_ == 0; }
     int exec_error() const { return exec_error_; }
-    int exit_status() const; // as a shell gives it: 128 + n for a signal
+    int exit_status() const;
+
+    // ^C at the terminal was for the whole job: the script that we are in, or our neighbours in a
+    // pipe, get INT, too, if the command died of it while the terminal was its own.
+    void share_interrupt() const;
 
     // Job control. Stopped by the terminal, or as a shell's job: leasectl stops with it.
     bool stopped_as_job() const;
     void stop_with_it(); // returns when leasectl was continued
-    void resume();       // gives it the terminal if leasectl has it, and continues it
+    void resume();       // gives it the terminal if leasectl has it alone, and continues it
 
 private:
     bool has_to_give() const; // leasectl is what the terminal talks to
@@ -50,7 +54,10 @@ private:
     int go_ = -1;
     int report_ = -1;   // errno of an exec that failed comes from here
     int terminal_ = -1; // -1: there is none
+    // What stands beside us in a pipe (a pager) may need it: the command gets it when it tries to.
+    bool shares_terminal_;
     bool has_terminal_ = false;
+    bool interrupted_job_ = false;
     int exec_error_ = 0;
     int stop_signal_ = 0; // 0: it is not stopped
     std::optional<int> wait_status_;

@@ -1,5 +1,6 @@
 #include "connection.hpp"
 
+#include "exit_status.hpp"
 #include "log.hpp"
 
 #include <atomic>
@@ -113,18 +114,24 @@ bool ask_password(ConnectionOptions &options) {
         return false;
     termios before = {};
     tcgetattr(terminal, &before);
+    // ^C comes as a character that ends the line: as a signal it would wait, where those are
+    // blocked, or leave the terminal without an echo.
     termios silent = before;
-    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);
+    silent.c_cc[VEOL] = before.c_cc[VINTR];
     tcsetattr(terminal, TCSAFLUSH, &silent);
     const char prompt[] = "Password: ";
     std::string answer;
     char next = 0;
     bool fine = write(terminal, prompt, sizeof prompt - 1) > 0;
-    while (fine && read(terminal, &next, 1) == 1 && next != '\n')
+    const auto interrupt = static_cast<char>(before.c_cc[VINTR]);
+    while (fine && read(terminal, &next, 1) == 1 && next != '\n' && next != interrupt)
         answer += next;
     tcsetattr(terminal, TCSAFLUSH, &before);
     fine = write(terminal, "\n", 1) > 0 && fine;
     close(terminal);
+    if (next == interrupt)
+        throw Failure(ended_by(SIGINT), "no password was given");
     options.password = answer;
     return fine;
 }

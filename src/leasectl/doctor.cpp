@@ -24,8 +24,7 @@ public:
     bool is_well() const { return well_; }
 
 private:
-    bool extension();
-    bool works();
+    bool extension(); // false: the checks that use it cannot be made
     void durability();
     void replication();
     void margins();
@@ -68,22 +67,23 @@ bool Examination::extension() {
     const Value &here = rows[0][0];
     const Value &files = rows[0][1];
     const std::string database = quoted(*rows[0][2]);
-    if (!here)
+    if (!here) {
         warn("extension", "not in database " + database + ": CREATE EXTENSION lease");
-    else if (!works())
+        return false;
+    }
+    // Any call loads the library, and needs rights in the schema.
+    const Answer call = client_.ask("SELECT @.lease_token('x', 'x')", {}, never);
+    if (!call.fine) {
         warn("extension", "version " + *here + " in database " + database +
-                              ", but its library cannot be loaded here");
-    else if (files && here != files)
+                              ", but it cannot be used: " + call.error);
+        return false;
+    }
+    if (files && here != files)
         warn("extension", "version " + *here + " in database " + database + ", but version " +
                               *files + " is installed: ALTER EXTENSION lease UPDATE");
     else
         fine("extension", "version " + *here);
-    return here.has_value();
-}
-
-// Any call loads the library.
-bool Examination::works() {
-    return client_.ask("SELECT @.lease_token('x', 'x')", {}, never).fine;
+    return true;
 }
 
 void Examination::durability() {

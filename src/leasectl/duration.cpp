@@ -72,7 +72,8 @@ std::optional<Usec> parse_duration(const std::string &text) {
 std::string format_duration(Usec duration) {
     char text[64];
     const Usec seconds = duration / second;
-    if (duration < second)
+    // From there on %.3g would say 1e+03 ms.
+    if (duration < 999500)
         std::snprintf(text, sizeof text, "%.3g ms", static_cast<double>(duration) / millisecond);
     else if (seconds < 60)
         std::snprintf(text, sizeof text, "%.3g s", static_cast<double>(duration) / second);

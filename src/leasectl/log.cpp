@@ -1,16 +1,29 @@
 #include "log.hpp"
 
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 
+#include <poll.h>
 #include <unistd.h>
 
 namespace leasectl {
 
+namespace {
+
+constexpr int reader_patience = 50; // ms
+
+} // namespace
+
 void say(const std::string &message) {
     const std::string line = "leasectl: " + message + "\n";
-    // One write, so that lines of several programs do not mix. Where nobody reads, nobody misses
-    // it.
-    if (write(STDERR_FILENO, line.data(), line.size()) < 0)
+    // Who has stopped reading (^S, a pager) must not stop the renewals: such a line is lost.
+    pollfd output = {STDERR_FILENO, POLLOUT, 0};
+    if (poll(&output, 1, reader_patience) <= 0)
+        return;
+    // One write, so that lines of several programs do not mix; of no more than always fits into a
+    // pipe with room. Where nobody reads, nobody misses it.
+    if (write(STDERR_FILENO, line.data(), std::min<std::size_t>(line.size(), PIPE_BUF)) < 0)
         return;
 }
 

@@ -5,8 +5,10 @@
 #include "log.hpp"
 #include "output.hpp"
 #include "run.hpp"
+#include "signals.hpp"
 
 #include <clocale>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -104,19 +106,23 @@ int run_main(int argc, char **argv) {
 }
 
 // What was started without standard descriptors must not take a connection for one of them.
+// Output that nobody can get still fails.
 void fill_standard_descriptors() {
-    int fd = 0;
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open("/dev/null", O_RDWR);
-    close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
+    // Whoever ignores SIGCHLD never learns how a command ended.
+    std::signal(SIGCHLD, SIG_DFL);
     std::setlocale(LC_CTYPE, "");
     const int status = run_main(argc, argv);
+    if (status == exit_interrupted)
+        end_by_interrupt();
     // A connection attempt that was given up may still be busy in a library.
     if (leasectl::anything_in_background())
         _exit(status);

@@ -4,6 +4,8 @@
 #include "exit_status.hpp"
 #include "log.hpp"
 
+#include <algorithm>
+
 #include <getopt.h>
 
 namespace leasectl {
@@ -52,6 +54,7 @@ Operands parse_options(int argc, char **argv, const std::vector<Option> &options
     opterr = 0;
     int rest = -1;
     for (;;) {
+        const int word = std::max(optind, 1); // where getopt is, also inside of "-vq"
         const int code =
             getopt_long(argc, argv, tables.letters.c_str(), tables.longs.data(), nullptr);
         if (code == -1)
@@ -65,7 +68,7 @@ Operands parse_options(int argc, char **argv, const std::vector<Option> &options
         else if (code == ':')
             throw Failure(exit_usage, std::string(argv[optind - 1]) + " needs a value");
         else if (code == '?')
-            throw Failure(exit_usage, "unknown option " + quoted(argv[optind - 1]));
+            throw Failure(exit_usage, "unknown option " + quoted(argv[word]));
         else
             find_option(options, code).take(optarg);
     }

@@ -1,12 +1,15 @@
 #include "output.hpp"
 
 #include "duration.hpp"
+#include "exit_status.hpp"
 #include "log.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cwchar>
 
 namespace leasectl {
@@ -148,7 +151,9 @@ std::string format_json(const std::vector<Column> &columns, const std::vector<Ro
 
 void print(const std::string &text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw Failure(exit_output,
+                      std::string("could not write the output: ") + std::strerror(errno));
 }
 
 } // namespace leasectl

@@ -30,6 +30,7 @@ std::string json_object(const std::vector<Column> &columns, const Row &row);
 // Bytes that are no UTF-8 (an SQL_ASCII database has what it has) become U+FFFD.
 std::string json_string(const std::string &text);
 
-void print(const std::string &text); // to standard output, at once
+// To standard output, at once. Throws Failure(exit_output) where that takes nothing.
+void print(const std::string &text);
 
 } // namespace leasectl

@@ -88,6 +88,7 @@ int Supervision::run() {
     guard_.reset();
     release_lease();
     report();
+    command_.share_interrupt();
     return exit_status();
 }
 
@@ -153,8 +154,8 @@ void Supervision::lose(const std::string &why) {
     if (lost_)
         return;
     lost_ = true;
-    say("lost the lease " + quoted(tenure_.name) + ", ends the command: " + why);
     end_group(std::min(boot_now() + tenure_.grace, tenure_.deadlines().kill_at));
+    say("lost the lease " + quoted(tenure_.name) + ", ends the command: " + why);
 }
 
 void Supervision::end_group(Usec kill_at) {
@@ -187,7 +188,7 @@ Usec Supervision::next() const {
 }
 
 void Supervision::release_lease() {
-    if (over_)
+    if (over_ || boot_now() >= tenure_.deadline()) // stopped for too long: it has ended by itself
         return;
     // A command that never ran needs no time kept from others.
     const std::optional<Usec> keep = command_.was_run() ? options_.keep : std::nullopt;

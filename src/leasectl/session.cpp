@@ -23,8 +23,9 @@ std::string one_line(const char *message) {
     std::string line(message != nullptr ? message : "");
     while (!line.empty() && line.back() == '\n')
         line.pop_back();
+    // A line that begins with a tab goes on with the one before.
     for (std::size_t at = line.find('\n'); at != std::string::npos; at = line.find('\n'))
-        line.replace(at, 1, "; ");
+        line.compare(at, 2, "\n\t") == 0 ? line.replace(at, 2, " ") : line.replace(at, 1, "; ");
     return printable(line);
 }
 

@@ -2,6 +2,7 @@
 #include "inspect.hpp"
 
 #include "client.hpp"
+#include "environment.hpp"
 #include "exit_status.hpp"
 #include "log.hpp"
 #include "output.hpp"
@@ -19,6 +20,8 @@ namespace {
 constexpr Usec stretch = 30 * second; // of one wait in the server
 constexpr Usec slack = 10 * second;   // after it a connection without an answer is dead
 constexpr Usec reconnect_pause = second;
+// A statement_timeout that is shorter than the stretch ends it, too.
+constexpr const char *query_canceled = "57014";
 
 const std::vector<Column> columns = {{"time", Kind::text},
                                      {"name", Kind::text},
@@ -47,18 +50,15 @@ Row describe(Client &client, const std::string &name, const Value &token) {
     return {rows[0][0], name, rows[0][1], token, rows[0][2]};
 }
 
-void set_variable(const char *name, const Value &value) {
-    setenv(name, value.value_or("").c_str(), 1);
-}
-
 void execute(const std::string &command, const Row &change) {
+    const std::vector<std::string> added = {
+        "LEASE_NAME=" + change[1].value_or(""), "LEASE_STATE=" + change[2].value_or(""),
+        "LEASE_TOKEN=" + change[3].value_or(""), "LEASE_OWNER=" + change[4].value_or("")};
+    const std::vector<char *> environment = environment_with(added);
     const pid_t child = fork();
-    if (child == 0) {
-        set_variable("LEASE_NAME", change[1]);
-        set_variable("LEASE_STATE", change[2]);
-        set_variable("LEASE_TOKEN", change[3]);
-        set_variable("LEASE_OWNER", change[4]);
-        execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char *>(nullptr));
+    if (child == 0) { // beside threads: system calls only
+        execle("/bin/sh", "sh", "-c", command.c_str(), static_cast<char *>(nullptr),
+               environment.data());
         _exit(exit_not_found);
     }
     if (child < 0)
@@ -91,6 +91,8 @@ Value wait_for_change(Client &client, const std::string &name, const Value &know
     const Answer answer = client.ask("CALL @.lease_watch($1, $2, $3::pg_catalog.interval, NULL)",
                                      {name, known, std::to_string(wait) + " microseconds"},
                                      boot_now() + wait + slack);
+    if (answer.sqlstate == query_canceled && wait > 0)
+        return known;
     if (!answer.fine)
         throw Failure(answer.is_callers_fault() ? exit_usage : exit_unavailable, answer.error);
     return answer.rows[0][0];

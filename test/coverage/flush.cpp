@@ -1,6 +1,6 @@
 // Part of leasectl in a build that counts (COVERAGE=1): its processes wait in poll() or
-// ppoll(), where many of them are killed, and end by _exit(); gcov writes its counts only at
-// exit(). So they are written there, too.
+// ppoll(), where many of them are killed, and end by _exit() or by a signal to themselves; gcov
+// writes its counts only at exit(). So they are written there, too.
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -33,6 +33,12 @@ int ppoll(pollfd *fds, nfds_t count, const timespec *timeout, const sigset_t *si
 int poll(pollfd *fds, nfds_t count, int milliseconds) {
     timespec timeout = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     return ppoll(fds, count, milliseconds < 0 ? nullptr : &timeout, nullptr);
+}
+
+int kill(pid_t whom, int signal) noexcept {
+    if (whom == getpid())
+        write_counts();
+    return static_cast<int>(syscall(SYS_kill, whom, signal));
 }
 
 void _exit(int status) {

@@ -46,6 +46,8 @@ is((leasectl('run', '--ttl=1min', 'x', '--', 'echo', '--ttl', '-v', '--'))[1], "
 	"the command's options are its own");
 is((leasectl('run', 'x', 'echo', '-n', 'a'))[1], 'a', 'also without "--"');
 
+is((leasectl('run', 'x', 'sh', '-c', 'exec leasectl run y sh -c "exit 3" >&- <&-'))[0], 3, 'run without standard descriptors');
+
 # Its end
 for my $case (
 	[ 'exit 0', 0 ], [ 'exit 7', 7 ], [ 'exit 75', 75 ], [ 'kill -9 $$', 137 ], [ 'kill -TERM $$', 143 ])
@@ -74,7 +76,11 @@ for my $args (
 	is($status, 64, 'status 64: leasectl ' . substr "@$args", 0, 40);
 	like($err, qr/^leasectl: .*\n\z/s, 'which says why');
 }
-is((leasectl('run', '-h', "$dir/nowhere", 'x', 'true'))[0], 69, 'no server: status 69');
+like((leasectl('run', '-vq', 'x', 'true'))[2], qr/unknown option "-vq"/, 'the option that is wrong, not its neighbour');
+like((leasectl('run', '--ttl', '999900us', 'x', 'true'))[2], qr/--ttl is 1 s, /, 'a duration just below a unit');
+($status, $out, $err) = leasectl('run', '-h', "$dir/nowhere", 'x', 'true');
+is($status, 69, 'no server: status 69');
+like($err, qr/^leasectl: .*: No such file or directory Is the server running .*\n\z/, 'in a line');
 is((leasectl('run', '-d', 'nowhere', 'x', 'true'))[0], 69, 'no such database: status 69');
 ($status, $out, $err) = leasectl('run', '-d', 'template1', 'x', 'true');
 is($status, 69, 'no extension: status 69');
@@ -123,6 +129,17 @@ is((leasectl('run', 'kept', 'true'))[0], 75, 'nobody gets it for a while');
 is((leasectl('run', 'kept', '--wait', '10s', 'true'))[0], 0, 'then the next one does');
 cmp_ok(time - $began, '>=', 1, 'a second after it was acquired');
 
+# Started with a signal ignored, as by nohup
+{
+	local $SIG{HUP} = 'IGNORE';
+	$waiting = Lease::Ctl::start($node, 'run', '--wait', '1min', 'held', 'true');
+}
+$node->poll_query_until('postgres', "SELECT kind = 'acquire' FROM $schema.lease_waiters");
+$waiting->signal('HUP');
+ok(!$waiting->ends(0.3), 'HUP while it waits, under nohup: it waits on');
+sql(q{SELECT lease_release('held', 'other')});
+is($waiting->status, 0, 'and gets the lease');
+
 # Renewals
 ($status, $out, $err) = leasectl('run', 'long', '-v', '--ttl', '2s', 'sleep', '2.5');
 is($status, 0, 'a command may take longer than the TTL');
@@ -142,6 +159,36 @@ $blocker->quit;
 is($slow->status, 0, 'a renewal of 0.7 s');
 like($slow->err, qr/warning: the TTL of 6 s is less than ten times as long as renewals take \(p99 [\d.]+ m?s\)/,
 	'is told: the TTL is too short for it');
+
+# Nobody reads what it has to say, as after ^S: the pipe is full, but the lease is renewed.
+pipe my $reader, my $writer or die $!;
+$writer->blocking(0);
+1 while syswrite $writer, 'x' x 4096;
+$writer->blocking(1);
+sub mute
+{
+	my @args = @_;
+	my $pid = fork // die $!;
+	return bless { pid => $pid, began => time }, 'Lease::Ctl' if $pid;
+	setpgrp; # what does not end is killed as a group
+	@ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'postgres');
+	open STDERR, '>&', $writer or die $!;
+	exec 'leasectl', 'run', 'unheard', @args or POSIX::_exit(99);
+}
+is(mute('-v', '--ttl', '1s', 'sh', '-c', 'sleep 1.2; exit 7')->status(10), 7,
+	'a full pipe for its messages does not hold it up');
+sysread $reader, my $page, 4096;
+is(mute('x' x 5000)->status(10), 126, 'nor does one with less room than a message needs');
+close $_ for $reader, $writer;
+
+# Without the right to release there is no use in trying again.
+sql(q{CREATE ROLE limited LOGIN; REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA } . $schema . q{ FROM PUBLIC});
+sql("GRANT USAGE ON SCHEMA $schema TO limited; GRANT EXECUTE ON FUNCTION lease_try, lease_token TO limited");
+my $unreleased = Lease::Ctl::start($node, 'run', 'unreleased', '-U', 'limited', 'true');
+is($unreleased->status, 0, 'a lease that it may not release: the status of the command');
+like($unreleased->err, qr/could not release "unreleased", .*permission denied for function lease_release/, 'and the reason');
+cmp_ok($unreleased->{took}, '<', 4, 'at once');
+sql(q{GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA } . $schema . q{ TO PUBLIC});
 
 # Broken or lost under the command
 my $victim = Lease::Ctl::start($node, 'run', 'broken', '--ttl', '1500ms', Lease::Ctl::ticker("$dir/broken"));
@@ -170,7 +217,7 @@ for my $signal (qw(TERM INT HUP QUIT USR1 USR2))
 my $untrapped = Lease::Ctl::start($node, 'run', 'trap', Lease::Ctl::ticker("$dir/untrapped"));
 Lease::Ctl::ticks("$dir/untrapped");
 $untrapped->signal('INT');
-is($untrapped->status, 130, 'INT ends the command: 130');
+is($untrapped->status, 'killed by 2', 'INT ends the command, and leasectl as a shell expects it');
 free('trap');
 my $stopped = Lease::Ctl::start($node, 'run', 'tstp', Lease::Ctl::ticker("$dir/tstp"));
 Lease::Ctl::ticks("$dir/tstp");

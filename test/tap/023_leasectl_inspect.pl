@@ -54,6 +54,13 @@ is_deeply([ @{ json('ls', '--json')->{hand} }{qw(expiry remaining acquired_at)} 
 	'ls --json: a row made by hand');
 sql(q{DELETE FROM dist_lock});
 
+# Output that nobody takes
+sub shell { return system("PGHOST='@{[ $node->host ]}' PGPORT=@{[ $node->port ]} PGDATABASE=postgres timeout 20 $_[0]") >> 8 }
+is(shell("leasectl ls >&- 2>'$dir/closed'"), 74, 'a standard output that is closed is noticed');
+is(shell("leasectl $_ >/dev/full 2>'$dir/full'"), 74, "$_: a full disk is noticed")
+	for 'ls', 'ls --json --watch 1s', 'watch x', '--help';
+like(slurp_file("$dir/full"), qr/^leasectl: could not write the output: No space left on device\n\z/, 'and told');
+
 # Names that are odd
 my @odd = ("quote \" and \\ and '", "line\nfeed\ttab", "\e[31mred\e[0m", "\x7f\x01", '</script>', '{"a": 1}',
 	"\x{e9}\x{4e2d}\x{6587}\x{1f600}", "\x{9b}31m", "\x{2028}");
@@ -124,6 +131,24 @@ sql(q{SELECT lease_try('later', 'back', '1 hour')});
 ok(Lease::Ctl::wait_for(sub { $watch->out =~ /later held \[\d+\] \[back\]\n\z/ }), 'watch: goes on after a restart');
 $_->signal('TERM') for $watch, $watch_json;
 is($_->status, 'killed by 15', 'watch until it is ended') for $watch, $watch_json;
+$node->safe_psql('postgres', q{CREATE ROLE hasty LOGIN; ALTER ROLE hasty SET statement_timeout = '200ms'});
+my $hasty = Lease::Ctl::start($node, 'watch', 'later', '-U', 'hasty', '--exec', 'echo "[$PGCONNECT_TIMEOUT]"');
+ok(Lease::Ctl::wait_for(sub { $hasty->out =~ /^\[\]$/m }), 'watch --exec: no variable of leasectl reaches the command');
+ok(!$hasty->ends(0.7), 'watch: goes on after a statement_timeout');
+$hasty->signal('TERM');
+$hasty->status;
+is($hasty->err, '', 'without a word');
+my $locking = $node->background_psql('postgres');
+$locking->query_safe('BEGIN; LOCK dist_lock');
+$hasty = Lease::Ctl::start($node, 'watch', 'later', '-U', 'hasty');
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event_type = 'Lock'});
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event_type = 'Lock'});
+$locking->quit;
+is($hasty->status . $hasty->out, 69, 'watch: does not take a statement_timeout at the beginning for a free lease');
+my $unheard = do { local $SIG{CHLD} = 'IGNORE'; Lease::Ctl::start($node, 'watch', 'later', '--exec', 'exit 3') };
+ok(Lease::Ctl::wait_for(sub { $unheard->err =~ /--exec failed with status 3$/m }), 'watch --exec: tells failures, also where SIGCHLD was ignored');
+$unheard->signal('TERM');
+$unheard->status;
 is((leasectl('break', 'none'))[0], 1, 'break: nothing to break, status 1');
 $node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
 ($status, $out, $err) = leasectl('break', 'later', '-U', 'nobody');
@@ -136,7 +161,7 @@ my $breaking = Lease::Ctl::start($node, 'break', 'later');
 ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ 'lease_break\(' AND wait_event_type = 'Lock'}),
 	'break: waits for an open fence');
 $breaking->signal('INT');
-is($breaking->status, 130, 'break: ends when it is interrupted');
+is($breaking->status, 'killed by 2', 'break: ends when it is interrupted');
 $fence->query_safe('COMMIT');
 is(sql(q{SELECT state FROM leases WHERE name = 'later'}), 'held', 'and does not break the lease afterwards');
 $fence->query_safe(q{BEGIN; SELECT lease_fence('later', token) FROM leases WHERE name = 'later'});
@@ -188,6 +213,9 @@ $node->safe_psql('latin', q{SET allow_system_table_mods = on;
 	SELECT 'lease'::name AS name, '99.0'::text AS default_version, NULL::text COLLATE "C" AS installed_version, NULL::text AS comment});
 doctor('warning', 'extension +version \S+ in database "latin", but version 99.0 is installed: ALTER EXTENSION',
 	'extension older than what is installed', '-d', 'latin');
+$node->safe_psql('latin', q{REVOKE USAGE ON SCHEMA public FROM PUBLIC});
+doctor('warning', 'extension +version \S+ in database "latin", but it cannot be used: permission denied for schema public',
+	'no right to use it', '-d', 'latin', '-U', 'nobody');
 sql(q{INSERT INTO dist_lock (name, owner, expiry, token, granted_to, ttl, renewed_at, acquired_at, min_margin)
 	VALUES ('hasty', 'me', now() + '20 s', 1, current_user, '30 s', now() - interval '10 s', now(), '9 s')});
 doctor('warning', 'margins +"hasty": only 00:00:09 of a TTL of 00:00:30 were left', 'a margin under a third of the TTL');

@@ -125,7 +125,7 @@ is_deeply([ grep { !/--(?:help|version)/ && $manual !~ /\Q$_\E\b/ } keys %shown 
 # A terminal
 SKIP:
 {
-	skip 'no IO::Pty', 11 if !eval { require IO::Pty; 1 };
+	skip 'no IO::Pty', 21 if !eval { require IO::Pty; 1 };
 	my $pty = IO::Pty->new;
 	my $pid = fork // die $!;
 	if ($pid == 0)
@@ -167,6 +167,34 @@ SKIP:
 	$type->("echo status \$?\n");
 	$sees->(qr/status 130/, 'with status 130');
 	is(sql(q{SELECT state FROM leases WHERE name = 'tty'}), 'free', 'terminal: the lease is released');
+	# A script that it is a part of ends, too.
+	sql(q{SELECT lease_try('tty_held', 'me', '1 hour')});
+	for my $shell ('bash', 'sh')
+	{
+		$type->("$shell -c 'leasectl run tty --ttl 20s sh -c \"echo \\\$((6*7)); sleep 20\"; echo it goes on'\n");
+		$sees->(qr/^42/m, "a script of $shell");
+		$type->("\cC");
+		$sees->(qr/\A(?!.*it goes on).*ready> /s, '^C ends it');
+	}
+	$type->("bash -c 'leasectl run tty_held --wait 1min true; echo it goes on'\n");
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM lease_waiters});
+	$seen = '';
+	sysread $pty, my $echo, 4096;
+	$type->("\cC");
+	$sees->(qr/\A(?!.*it goes on).*ready> /s, 'also one that waits for a lease');
+	# A pager beside it reads from the terminal, too.
+	$type->("leasectl run tty --ttl 20s sh -c 'echo page; sleep 1' | sh -c 'read x; echo got \$x; read y </dev/tty; echo key \$y'\n");
+	$sees->(qr/^got page/m, 'a pipe');
+	$type->("k\n");
+	$sees->(qr/key k\r\n.*ready> /s, 'whose other end may read from the terminal');
+	$type->("cat | leasectl run tty --ttl 20s tr a-z A-Z\n");
+	sleep 0.3;
+	$type->("piped\n\cD");
+	$sees->(qr/PIPED\r\n.*ready> /s, 'or this one');
+	$type->("leasectl run tty -W true\n");
+	$sees->(qr/Password: /, 'a password is asked for');
+	$type->("\cC");
+	$sees->(qr/no password was given.*ready> /s, '^C gives none');
 	$type->("leasectl run tty --ttl 20s cat &\n");
 	$sees->(qr/Stopped|ready> /, 'in the background');
 	$type->("\nfg\n");
