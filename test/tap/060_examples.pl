@@ -27,7 +27,7 @@ my %run_by = (
 		[ 'Waiting', 'sql', 'test/tap/060_examples.pl' ],
 		[ 'From psql', 'sql', 'test/tap/009_psql.pl' ],
 		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ] ],
-	'doc/monitoring.md' => [ [ 'Set up', 'sql sh yaml', 'test/clients/030_monitoring.pl' ] ],
+	'doc/monitoring.md' => [ [ 'Set up', 'sql sh sql yaml', 'test/clients/030_monitoring.pl' ] ],
 	'doc/reference.md' => [
 		[ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ],
 		[ 'Failover, restore, move', 'sql', 'test/tap/012_backup.pl' ] ],
