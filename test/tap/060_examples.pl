@@ -18,7 +18,7 @@ my %run_by = (
 		[ 'Two commands', 'sh', '.ci/run' ],
 		[ 'Install', 'sh', 'test/pgxs/build.sh' ],
 		[ 'Waiting, psql, sessions', 'sql', 'test/tap/060_examples.pl' ],
-		[ 'leasectl', 'sh cron ini ini', 'test/tap/024_leasectl_recipes.pl' ],
+		[ 'leasectl', 'sh cron', 'test/tap/024_leasectl_recipes.pl' ],
 		[ 'Fencing', 'sql sql', 'test/tap/033_pages.pl' ] ],
 	'doc/fencing.md' => [
 		[ 'Tables in the same database', 'sql sql', 'test/tap/033_pages.pl' ],
@@ -27,7 +27,8 @@ my %run_by = (
 	'doc/guide.md' => [
 		[ 'Waiting', 'sql', 'test/tap/060_examples.pl' ],
 		[ 'From psql', 'sql', 'test/tap/009_psql.pl' ],
-		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ] ],
+		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ],
+		[ 'By a timer of systemd', 'ini ini', 'test/tap/024_leasectl_recipes.pl' ] ],
 	'doc/monitoring.md' => [
 		[ 'Set up', 'sql sh sql yaml', 'test/clients/030_monitoring.pl' ],
 		[ 'A job does not run', 'sql sql', 'test/tap/060_examples.pl' ] ],
