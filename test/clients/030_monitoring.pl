@@ -148,6 +148,12 @@ $node->safe_psql('bytes', qq{CREATE EXTENSION lease;
 }
 $node->safe_psql('bytes', q{ROLLBACK PREPARED 'left behind'});
 
+# The extension in a schema of its own
+my (undef, $elsewhere) = examples('doc/monitoring.md', 'Set up', 'sql');
+$node->safe_psql('postgres', 'CREATE DATABASE jobs');
+$node->safe_psql('jobs', "CREATE SCHEMA thatschema; CREATE EXTENSION lease SCHEMA thatschema; SELECT thatschema.lease_try('there', 'me', '1 h'); $elsewhere");
+is($node->safe_psql('jobs', 'SELECT name FROM leases', extra_params => [ '-U', 'monitor' ]), 'there', 'in another schema: the role finds it');
+
 # Prometheus, as the page sets it up
 my $config = block('yaml');
 is($config =~ s/localhost:9187/$url{exporter}/, 1, 'Prometheus looks where the exporter is');

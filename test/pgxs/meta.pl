@@ -1,5 +1,5 @@
 # meta.pl: META.json keeps to PGXN's rules (https://pgxn.org/meta/spec.txt, as far as they touch
-# us), names files that are there, and says what lease.control and debian/changelog say. Prints
+# us), names files that are there, and says what lease.control and debian/ say. Prints
 # what does not hold.
 use strict;
 use warnings;
@@ -43,6 +43,14 @@ complain("version $meta->{version} is not the one in debian/changelog")
 complain("version of the specification is not 1.0.x") unless $meta->{'meta-spec'}{version} =~ /^1\.0\.\d+$/;
 complain("license \"$meta->{license}\" is not the one in LICENSE")
   unless $meta->{license} eq 'postgresql' && slurp('LICENSE') =~ /^PostgreSQL License/i;
+# An address of .invalid reaches nobody: right as long as there is no mailbox, and nothing to release.
+for my $file (qw(debian/control.in debian/control debian/changelog))
+{
+	complain("maintainer \"$meta->{maintainer}\" is not the one in $file")
+	  unless slurp($file) =~ /^(?:Maintainer:| --) \Q$meta->{maintainer}\E(?:  |$)/m;
+}
+complain('a stable release has a maintainer who can be reached')
+  if $meta->{release_status} eq 'stable' && $meta->{maintainer} =~ /\.(?:invalid|example)>$/;
 complain('release_status') unless $meta->{release_status} =~ /^(?:stable|testing|unstable)$/;
 complain('a stable release has a version without suffix')
   if $meta->{release_status} eq 'stable' && $meta->{version} =~ /-/;

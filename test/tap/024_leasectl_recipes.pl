@@ -1,4 +1,4 @@
-# leasectl on a terminal, in bash's completion, and in the README's recipes for
+# leasectl on a terminal, in bash's completion, and in the recipes of README and guide for
 # cron and systemd, which are taken from there and run.
 use strict;
 use warnings;
@@ -80,8 +80,8 @@ is(system($line), 0, 'by hand: it runs');
 is(scalar reports(), 1, 'by hand: once');
 
 # systemd
-my %unit = map { /^# \/etc\/systemd\/system\/(\S+)/ ? ($1 => $_) : () } examples('README.md', 'leasectl', 'ini');
-is_deeply([ sort keys %unit ], [ 'nightly-report.service', 'nightly-report.timer' ], 'systemd: two units in the README');
+my %unit = map { /^# \/etc\/systemd\/system\/(\S+)/ ? ($1 => $_) : () } examples('doc/guide.md', 'By a timer of systemd', 'ini');
+is_deeply([ sort keys %unit ], [ 'nightly-report.service', 'nightly-report.timer' ], 'systemd: two units in the guide');
 s{/usr/local/bin/}{$dir/bin/}g, s{^User=.*\n}{}m for values %unit;
 append_to_file("$dir/$_", $unit{$_}) for keys %unit;
 SKIP:

@@ -19,6 +19,7 @@ sql('postgres', q{
 	REVOKE EXECUTE ON FUNCTION lease_try(text, text, interval) FROM PUBLIC;
 	GRANT EXECUTE ON FUNCTION lease_try(text, text, interval) TO regress_lease_job;
 	CREATE TABLE work (v int);
+	INSERT INTO work VALUES (1);
 	CREATE TRIGGER fenced BEFORE INSERT ON work FOR EACH STATEMENT EXECUTE FUNCTION lease_fenced('live');
 	CREATE VIEW report AS SELECT name, state FROM leases});
 sql('postgres', q{SET ROLE regress_lease_job;
@@ -61,7 +62,7 @@ sub restored
 }
 
 # Whole, as text.
-command_ok([ 'pg_dump', @host, '-f', "$dir/plain.sql", 'postgres' ], 'plain dump');
+command_checks_all([ 'pg_dump', @host, '-f', "$dir/plain.sql", 'postgres' ], 0, [qr/^$/], [qr/^$/], 'plain dump, without a warning');
 my $text = slurp_file("$dir/plain.sql");
 unlike($text, qr/setval|CREATE TABLE \S*dist_lock/, 'it sets no sequence back, and leaves the objects to CREATE EXTENSION');
 sql('postgres', 'CREATE DATABASE plain');
@@ -99,6 +100,12 @@ sql('postgres', 'CREATE DATABASE table_only');
 sql('table_only', 'CREATE EXTENSION lease');
 restored('table_only', 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', @host, '-o', File::Spec->devnull, '-f', "$dir/table.sql", 'table_only');
 check('table_only', 'table only', 1);
+
+# The data of a fenced table, into one that is there.
+my @data_of_work = ('pg_restore', @host, '-d', 'schema_only', '--data-only', '-t', 'work', "$dir/custom");
+command_fails_like(\@data_of_work, qr/can only be written behind the fence/, 'data for a fenced table are refused');
+restored('schema_only', @data_of_work, '--disable-triggers');
+is(sql('schema_only', 'SELECT count(*) FROM work'), 1, 'unless its triggers are left out');
 
 # The data alone; the extension alone.
 command_ok([ 'pg_dump', @host, '--data-only', '-t', 'dist_lock', '-f', "$dir/data.sql", 'postgres' ], 'dump of the data');

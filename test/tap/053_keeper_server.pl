@@ -137,6 +137,14 @@ is($look->must(q{SELECT lease_try('x', 'me', '1 h'), lease_attach('x', 'me'), cu
 	'lease.keeper_databases without shared_preload_libraries: nothing happens');
 log_is_quiet($node, $log, 'without preload', qr/not properly shut down|administrator command|immediate/);
 is($look->query(q{SET lease.keeper_databases = 'x'}), '55P02', 'no session sets it');
+{
+	my $new = Lease::Session->connect($node);
+	is($new->query(q{ALTER SYSTEM SET lease.max_ttl = '1 h'}), '42704', 'ALTER SYSTEM does not know a setting');
+	$new->must(q{SELECT lease_token('x', 'me')});
+	is($new->query(q{ALTER SYSTEM SET lease.max_ttl = '1 h'}), '', 'until the session has loaded the library');
+	$new->must('ALTER SYSTEM RESET lease.max_ttl');
+	$new->quit;
+}
 $look->must('CREATE DATABASE other');
 $look->quit;
 # (Debian's setting for builds elsewhere does not count here.)

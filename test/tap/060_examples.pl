@@ -7,6 +7,7 @@ use lib "$FindBin::Bin/lib";
 
 use Lease::Node;
 use Lease::Pages;
+use Lease::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -17,7 +18,7 @@ my %run_by = (
 		[ 'Two commands', 'sh', '.ci/run' ],
 		[ 'Install', 'sh', 'test/pgxs/build.sh' ],
 		[ 'Waiting, psql, sessions', 'sql', 'test/tap/060_examples.pl' ],
-		[ 'leasectl', 'sh cron ini ini', 'test/tap/024_leasectl_recipes.pl' ],
+		[ 'leasectl', 'sh cron', 'test/tap/024_leasectl_recipes.pl' ],
 		[ 'Fencing', 'sql sql', 'test/tap/033_pages.pl' ] ],
 	'doc/fencing.md' => [
 		[ 'Tables in the same database', 'sql sql', 'test/tap/033_pages.pl' ],
@@ -26,8 +27,11 @@ my %run_by = (
 	'doc/guide.md' => [
 		[ 'Waiting', 'sql', 'test/tap/060_examples.pl' ],
 		[ 'From psql', 'sql', 'test/tap/009_psql.pl' ],
-		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ] ],
-	'doc/monitoring.md' => [ [ 'Set up', 'sql sh yaml', 'test/clients/030_monitoring.pl' ] ],
+		[ 'Bound to a session', 'sql', 'test/tap/055_keeper_guide.pl' ],
+		[ 'By a timer of systemd', 'ini ini', 'test/tap/024_leasectl_recipes.pl' ] ],
+	'doc/monitoring.md' => [
+		[ 'Set up', 'sql sh sql yaml', 'test/clients/030_monitoring.pl' ],
+		[ 'A job does not run', 'sql sql', 'test/tap/060_examples.pl' ] ],
 	'doc/reference.md' => [
 		[ 'dist_lock', 'sql', 'test/tap/066_database_owner.pl' ],
 		[ 'Failover, restore, move', 'sql', 'test/tap/012_backup.pl' ] ],
@@ -122,6 +126,17 @@ for my $tool ('ShedLock', 'pg_advisory_lock', 'Redis: SET NX', 'etcd')
 	is($state, '', "$tool: they work one after the other");
 	unlike($out, qr/^f$/m, "$tool: and do what they should");
 }
+
+# doc/monitoring.md: a job that does not run
+my ($look, $end) = examples('doc/monitoring.md', 'A job does not run', 'sql');
+my $forgotten = Lease::Session->connect($node);
+my $pid = $forgotten->must('SELECT pg_backend_pid()');
+$forgotten->must('BEGIN');
+$forgotten->must(q{SELECT lease_try('nightly-report', 'node-a', '1 h')});
+like(runs($look), qr/^free\|[^\n]*\nbusy\|$pid\|\d[^\n]*$/, 'monitoring: a forgotten transaction is seen');
+is(runs($end), "$pid|t", 'and ended');
+$node->poll_query_until('postgres', q{SELECT lease_try('nightly-report', 'node-b', '1 h')}) or die;
+like(runs($look), qr/^held\|node-b\|00:59:5\d[^\n]*$/, 'the next one has the lease');
 
 Lease::Node::unhurt($node);
 $node->stop;
