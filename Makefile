@@ -15,7 +15,7 @@
 #   make test-faults          plants faults, and sees that the chaos finds each; some minutes
 #   make test-upgrade         pg_upgrade from PostgreSQL 15 to 17, in a Debian of its own
 #   make test-odd             odd arguments in every encoding, for ten minutes; SEED=number
-#   make test-memory          sanitizers, assertions, and the regression tests under valgrind
+#   make test-memory          sanitizers; a server with assertions, also under valgrind
 #   make fuzz                 libFuzzer on src/core; FUZZ_SECONDS=60
 #   make test-package         builds the Debian packages, installs them in a Debian of their own
 #   make lint                 formatting, clang-tidy, cppcheck, shellcheck, what the library exports...
