@@ -9,7 +9,7 @@ use Lease::Node;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Nobody but a commit flushes: the WAL writer looks every ten seconds.
+# Hardly anybody but a commit flushes: the WAL writer looks every ten seconds.
 my $node = Lease::Node::make(
 	'crash',
 	autovacuum             => 'off',
@@ -47,6 +47,18 @@ sub durable
 	return $flushed;
 }
 
+# Or can it return earlier? Somebody else may flush just then, so one commit of three tells.
+sub forgettable
+{
+	my ($before, @transaction) = @_;
+	for (1 .. 3)
+	{
+		sql($before) if $before;
+		return 1 if durable(@transaction) eq 'f';
+	}
+	return 0;
+}
+
 sql(q{CREATE TABLE work (i int);
 	CREATE TABLE later (i int);
 	CREATE FUNCTION note_work() RETURNS trigger LANGUAGE plpgsql AS
@@ -59,13 +71,13 @@ my $renew = q{SELECT 1/lease_renew('d', 'a', '1 min')::int};
 my $release = q{SELECT 1/lease_release('d', 'a')::int};
 my $write = q{INSERT INTO work VALUES (1)};
 
-is(durable('off', $write), 'f', 'without leases, off is off');
+ok(forgettable('', 'off', $write), 'without leases, off is off');
 is(durable('off', $try), 't', 'a grant is durable though the session says off');
 is(durable('local', $try), 't', 'the extension by a try is, too (local)');
 is(durable('off', $renew), 't', 'a renewal is durable');
 is(durable('off', q{SELECT 1/(lease_renew_all('{d}', 'a', '1 min') = '{d}')::int}),
 	't', 'lease_renew_all is durable');
-is(durable('on', $release), 'f', 'a release alone does not wait for the disk');
+ok(forgettable($try, 'on', $release), 'a release alone does not wait for the disk');
 is(durable('off', q{SELECT 1/(lease_try_any('{d}', 'a', '1 min') = 'd')::int}),
 	't', 'a grant by lease_try_any is durable');
 is(durable('on', $write, $release), 't', 'a write before a release is durable');
@@ -79,20 +91,19 @@ is(durable('on', 'SAVEPOINT s', $release, 'ROLLBACK TO s', $write),
 	't', 'a write after a release that was rolled back is durable');
 is(durable('off', 'SAVEPOINT s', $try, 'RELEASE s'),
 	't', 'a grant in a subtransaction is durable');
-sql($try);
-is(durable('off', $release, $write), 'f',
+ok(forgettable($try, 'off', $release, $write),
 	'with a release, a session that says off gets off');
 sql($try);
 is(durable('off', q{SELECT 1/lease_release('d', 'a', '10 min')::int}),
 	't', 'a release that keeps others out for longer is durable');
-sql(q{DELETE FROM dist_lock; SELECT lease_try('d', 'a', '10 min')});
-is(durable('off', q{SELECT 1/lease_release('d', 'a', '1 min')::int}),
-	'f', 'one that moves no expiry later is not held up');
-is(durable('off', q{SELECT 1/(NOT lease_try('d', 'b', '1 min'))::int}, $write),
-	'f', 'a losing try asks for nothing');
+my $anew = q{DELETE FROM dist_lock; SELECT lease_try('d', 'a', '10 min')};
+ok(forgettable($anew, 'off', q{SELECT 1/lease_release('d', 'a', '1 min')::int}),
+	'one that moves no expiry later is not held up');
+ok(forgettable('', 'off', q{SELECT 1/(NOT lease_try('d', 'b', '1 min'))::int}, $write),
+	'a losing try asks for nothing');
 
 # A deferred trigger writes after the last statement.
-sql(q{DELETE FROM dist_lock; SELECT lease_try('d', 'a', '10 min')});
+sql($anew);
 sql("BEGIN; INSERT INTO later VALUES (1); $release; COMMIT");
 crash();
 is(sql('SELECT count(*) FROM work WHERE i = 0'),

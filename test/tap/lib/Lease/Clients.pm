@@ -34,9 +34,9 @@ my %clients = (
 		has => sub { works('node', '-e', 'require("pg")') },
 		run => sub { ('node', "$dir/postgres.js", $_[0]) } },
 	jdbc => {
-		has => sub { -e $jdbc && works('javac', '-version') },
-		build => sub { ('javac', '-cp', $jdbc, '-d', $built, "$dir/Jdbc.java") },
-		run => sub { ('java', '-XX:TieredStopAtLevel=1', '-cp', "$built:$jdbc", 'Jdbc', $_[0]) } },
+		has => sub { -e $jdbc && works('javac', '-J-XX:-UsePerfData', '-version') },
+		build => sub { ('javac', '-J-XX:-UsePerfData', '-cp', $jdbc, '-d', $built, "$dir/Jdbc.java") },
+		run => sub { ('java', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData', '-cp', "$built:$jdbc", 'Jdbc', $_[0]) } },
 	pqxx => {
 		has => sub { -e '/usr/include/pqxx/pqxx' },
 		build => sub { ('g++', '-std=c++17', '-O0', '-o', "$built/pqxx", "$dir/pqxx.cpp", '-lpqxx', '-lpq') },
