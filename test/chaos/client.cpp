@@ -61,10 +61,16 @@ private:
     }
 
     void live_dangerously() {
-        if (plan_.duels)
-            duel(lease());
-        else
+        switch (plan_.habit) {
+        case Habit::everything:
             live_at_random();
+            break;
+        case Habit::duel:
+            duel(lease());
+            break;
+        case Habit::renew:
+            renew_on_and_on(lease());
+        }
         think(5 * millisecond);
     }
 
@@ -73,6 +79,12 @@ private:
             open_grant(which);
         else
             write_block(which);
+    }
+
+    void renew_on_and_on(int which) {
+        bool holds = caller_.try_lease(which, plan_.longest_ttl) == Outcome::yes;
+        for (int renewals = 0; holds && renewals < 500; renewals++)
+            holds = caller_.renew(which, plan_.longest_ttl, true) == Outcome::yes;
     }
 
     void live_at_random() {

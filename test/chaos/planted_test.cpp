@@ -43,10 +43,13 @@ Plan plan_for(const std::string &fault, std::uint64_t seed) {
         plan.calm = 10 * second;
         plan.chaos = 0;
     } else if (fault == "missing-believed") {
+        plan.habit = Habit::renew;
+        plan.haste = 1;
+        plan.clients = 6;
         plan.watchers = 4;
         plan.leases = 2;
     } else if (fault == "gate-back-early") {
-        plan.duels = true;
+        plan.habit = Habit::duel;
         plan.clients = 4;
         plan.leases = 1;
     } else if (fault == "keep-asynchronous") {
