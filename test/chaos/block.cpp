@@ -5,9 +5,10 @@
 
 namespace chaos {
 
-bool Caller::begin(const std::string &level) {
+bool Caller::begin() {
     // What a client was told to be written is not forgotten by a crash.
-    if (!plain("BEGIN ISOLATION LEVEL " + level) || !plain("SET LOCAL synchronous_commit = on")) {
+    if (!plain("BEGIN ISOLATION LEVEL " + some_level()) ||
+        !plain("SET LOCAL synchronous_commit = on")) {
         rollback();
         return false;
     }

@@ -7,8 +7,6 @@ namespace chaos {
 
 namespace {
 
-const std::vector<std::string> levels = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
-
 class Client {
 public:
     Client(const Plan &plan, Shared &shared, const Teller &teller, int life)
@@ -135,7 +133,7 @@ private:
     }
 
     void write_block(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         if (write(which))
             caller_.commit();
@@ -154,7 +152,7 @@ private:
 
     // Keeps others out until its block ends, whatever the ttl says.
     void open_grant(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         const bool granted = caller_.try_lease(which, ttl()) == Outcome::yes;
         if (granted)
@@ -166,7 +164,7 @@ private:
     }
 
     void losing_block(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         if (caller_.try_lease(which, ttl()) == Outcome::no)
             caller_.check_leftovers();
@@ -174,7 +172,7 @@ private:
     }
 
     void block() {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         bool stands = true;
         for (int calls = static_cast<int>(dice_.between(1, 4)); calls > 0 && stands; calls--) {

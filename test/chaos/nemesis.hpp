@@ -1,6 +1,6 @@
 // What goes wrong, each in a process of its own, while the phase is chaos: it does one thing, tells
 // what it was, and does the next one a random time later. (Clients are stopped and killed by their
-// parent, see clients.hpp.)
+// parent, see cast.hpp.)
 #ifndef LEASE_CHAOS_NEMESIS_HPP
 #define LEASE_CHAOS_NEMESIS_HPP
 
