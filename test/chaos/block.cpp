@@ -105,7 +105,8 @@ void Caller::check_leftovers() {
         "AND objsubid IS DISTINCT FROM 27655",
         {});
     if (answer.ok() && !answer.value().empty())
-        teller_.tell(Message::Type::leftover, "a losing try left " + answer.value());
+        teller_.tell(Message::Type::leftover, text("a losing try of contender ", contender_,
+                                                   " left, at ", now(), ": ", answer.value()));
 }
 
 } // namespace chaos

@@ -104,7 +104,9 @@ void check_watchers(const Operations &operations, const ServerClock &clock, Tenu
             continue;
         const Span when{operation->asked, operation->answered};
         for (const Tenure &tenure : tenures.all())
-            if (held_throughout(tenure, when, clock, tenures))
+            // Its own block sees what it did to its tenure, and has not committed.
+            if ((operation->transaction == 0 || operation->contender != tenure.contender) &&
+                held_throughout(tenure, when, clock, tenures))
                 found.push_back(
                     {Promise::holder_is_told_so,
                      text(told(*operation), ": nobody, but token ", tenure.token, " lasts")});

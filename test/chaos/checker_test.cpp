@@ -218,6 +218,12 @@ BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     Story broken = story; // before the watch, and after what made it sure
     broken.add(9, Kind::broken, 105, Outcome::unknown, 0).answered = 106 * millisecond;
     broken.expect({});
+    Story own = story; // its block has made it shorter, for itself
+    own.history.operations[watch].contender = 1;
+    own.history.operations[watch].transaction = 1;
+    own.expect({});
+    own.history.operations[watch].transaction = 0;
+    own.expect({{Promise::holder_is_told_so, 1}});
     // An extension that came to nothing does not reach back before it was asked for.
     Story later = story;
     later.block = 1;

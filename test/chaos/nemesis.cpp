@@ -106,11 +106,12 @@ void maintain(Haunt &haunt) {
     haunt.run(session, statement, statement.substr(0, statement.find(" dist_lock")));
 }
 
-// Every change of a row leads to another place then, and to new entries in all indexes.
+// Every change of a row leads to another place then, and to new entries in all indexes. (An index
+// of its own: two sessions that make the same one at once can meet an error.)
 void move(Haunt &haunt) {
     haunt.pause(0, 500 * millisecond);
     Session session = own_session();
-    haunt.run(session, "CREATE INDEX IF NOT EXISTS dist_lock_expiry ON dist_lock (expiry)");
+    haunt.run(session, "CREATE INDEX IF NOT EXISTS dist_lock_moves ON dist_lock (expiry)");
     haunt.run(session, "VACUUM dist_lock", "vacuumed while rows move");
 }
 
