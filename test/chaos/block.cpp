@@ -5,9 +5,10 @@
 
 namespace chaos {
 
-bool Caller::begin(const std::string &level) {
+bool Caller::begin() {
     // What a client was told to be written is not forgotten by a crash.
-    if (!plain("BEGIN ISOLATION LEVEL " + level) || !plain("SET LOCAL synchronous_commit = on")) {
+    if (!plain("BEGIN ISOLATION LEVEL " + some_level()) ||
+        !plain("SET LOCAL synchronous_commit = on")) {
         rollback();
         return false;
     }
@@ -104,7 +105,8 @@ void Caller::check_leftovers() {
         "AND objsubid IS DISTINCT FROM 27655",
         {});
     if (answer.ok() && !answer.value().empty())
-        teller_.tell(Message::Type::leftover, "a losing try left " + answer.value());
+        teller_.tell(Message::Type::leftover, text("a losing try of contender ", contender_,
+                                                   " left, at ", now(), ": ", answer.value()));
 }
 
 } // namespace chaos

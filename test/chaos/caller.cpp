@@ -15,6 +15,14 @@ std::string names_of(const std::vector<int> &leases) {
     return names + "}";
 }
 
+// For libpq's `options`, which are split at spaces, inside a quoted value.
+std::string escaped(const std::string &option) {
+    std::string escaped;
+    for (const char c : option)
+        escaped += c == ' ' ? "\\\\ " : std::string(1, c);
+    return escaped;
+}
+
 } // namespace
 
 std::string name_of_lease(int lease) {
@@ -50,9 +58,13 @@ void Caller::become_another() {
     tokens_.assign(plan_.leases, 0);
 }
 
+const std::string &Caller::some_level() const {
+    static const std::vector<std::string> levels = {"READ COMMITTED", "REPEATABLE READ",
+                                                    "SERIALIZABLE"};
+    return dice_.one_of(levels);
+}
+
 void Caller::connect() {
-    static const std::vector<std::string> levels = {"read\\\\ committed", "repeatable\\\\ read",
-                                                    "serializable"};
     if (lost_ && dice_.one_in(2))
         become_another();
     session_.reset();
@@ -62,7 +74,7 @@ void Caller::connect() {
         text("application_name=client options='-c lock_timeout=2s -c statement_timeout=5s "
              "-c idle_in_transaction_session_timeout=3s -c deadlock_timeout=100ms "
              "-c default_transaction_isolation=",
-             dice_.one_of(levels), " -c synchronous_commit=", dice_.one_in(2) ? "on" : "off", "'",
+             escaped(some_level()), " -c synchronous_commit=", dice_.one_in(2) ? "on" : "off", "'",
              over_relay_ ? text(" host=", std::getenv("PGHOST"), "/relay") : "")));
     lost_ = false;
     transaction_ = {};
@@ -142,7 +154,6 @@ Outcome Caller::try_lease(int lease, Usec ttl) {
                 {name_of_lease(lease), owner_of(contender_), interval(ttl)}, Outcome::unknown);
 }
 
-// Those among several operations of one statement that the answer names, by their tokens.
 Outcome Caller::try_any(const std::vector<int> &leases, Usec ttl) {
     std::vector<Operation> operations;
     for (const int lease : leases)

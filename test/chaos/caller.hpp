@@ -47,8 +47,8 @@ public:
     std::int64_t read_register(int lease);
     Outcome write(int lease, std::int64_t before);
 
-    // Blocks. False: it failed, and the block with it.
-    bool begin(const std::string &level);
+    // Blocks, at any isolation level. False: it failed, and the block with it.
+    bool begin();
     bool savepoint();
     bool rollback_to_savepoint();
     bool commit();
@@ -77,6 +77,7 @@ private:
     Answer ask_for_end(const std::string &sql);
     void leave_block();
     void end_transaction(Outcome outcome);
+    const std::string &some_level() const;
     std::string gid() const;
     void surprise(const Answer &answer, const std::string &sql) const;
 

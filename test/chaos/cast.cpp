@@ -1,7 +1,6 @@
 #include "cast.hpp"
 
 #include "client.hpp"
-#include "nemesis.hpp"
 #include "server.hpp"
 
 #include <csignal>
@@ -40,20 +39,23 @@ void Cast::start_client(int number) {
         start(teller, [this, &teller, life] { be_client(plan_, shared_, teller, life); });
 }
 
+void Cast::start_nemesis(std::uint64_t part, const std::function<void(Haunt &)> &be) {
+    const Teller teller(tell_, -1);
+    nemeses_.push_back(start(teller, [&] {
+        Haunt haunt{plan_, shared_, teller, Dice(plan_.seed, part)};
+        be(haunt);
+    }));
+}
+
+// Those of them that are processes: see hurt() for the others.
 void Cast::start_nemeses() {
-    std::set<std::string> names = plan_.nemeses;
-    names.insert("prepared");
     std::uint64_t part = 2000000;
-    for (const std::string &name : names) {
+    for (const auto &[name, nemesis] : nemeses()) {
         part++;
-        if (name != "prepared" && nemeses().count(name) == 0)
-            continue; // see hurt()
-        const Teller teller(tell_, -1);
-        nemeses_.push_back(start(teller, [&] {
-            Haunt haunt{plan_, shared_, teller, Dice(plan_.seed, part)};
-            be_nemesis(name, haunt);
-        }));
+        if (plan_.nemeses.count(name) != 0)
+            start_nemesis(part, [one = nemesis](Haunt &haunt) { be_nemesis(one, haunt); });
     }
+    start_nemesis(part + 1, be_heir);
 }
 
 bool Cast::next(Message &message) {

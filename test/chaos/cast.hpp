@@ -3,9 +3,11 @@
 #ifndef LEASE_CHAOS_CAST_HPP
 #define LEASE_CHAOS_CAST_HPP
 
+#include "nemesis.hpp"
 #include "plan.hpp"
 #include "telling.hpp"
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -33,6 +35,7 @@ public:
 
 private:
     void start_client(int number);
+    void start_nemesis(std::uint64_t part, const std::function<void(Haunt &)> &be);
     bool kill_one(int number);
     bool stop_one(int number, bool holds);
     static void end(std::vector<pid_t> &pids);

@@ -47,9 +47,10 @@ BOOST_AUTO_TEST_CASE(what_is_promised_is_kept_under_chaos) {
     Report report;
     for (std::int64_t i = 0; i < runs; i++) {
         const Plan plan = plan_for(seed + i);
+        std::cout << "SEED=" << plan.seed << std::endl; // now: it may not come to its end
         const Run run = chaos::run(plan);
         const std::vector<Violation> violations = report.add(run);
-        std::cout << "SEED=" << plan.seed << ": " << violations.size() << " violations\n";
+        std::cout << "  " << violations.size() << " violations\n";
         tell(plan, run, violations);
     }
     std::cout << report.in_words() << std::flush;
@@ -73,9 +74,10 @@ BOOST_AUTO_TEST_CASE(without_the_fence_the_checker_finds_what_is_written_too_lat
     plan.calm = 0;
     plan.chaos = 5 * second;
     plan.healing = 0;
+    std::cout << "without the fence, SEED=" << plan.seed << std::endl;
     Report report;
     std::map<Promise, int> counts = count_by_promise(report.add(chaos::run(plan)));
-    std::cout << "without the fence, SEED=" << plan.seed << ": " << report.in_words();
+    std::cout << report.in_words();
 
     BOOST_TEST(counts[Promise::writes_in_order] > 0);
     // Those are the fence's business only.

@@ -29,7 +29,8 @@ Operations operations_on(const History &history, int lease) {
     return operations;
 }
 
-void check_sights(const Operations &operations, Tenures &tenures, Violations &found) {
+void check_sights(const Operations &operations, const Fates &fates, Tenures &tenures,
+                  Violations &found) {
     for (const Operation *operation : operations) {
         if (!saw_live(*operation))
             continue;
@@ -38,10 +39,26 @@ void check_sights(const Operations &operations, Tenures &tenures, Violations &fo
             found.push_back({tenure.grant == operation ? Promise::tokens_rise : Promise::one_holder,
                              text(told(*operation), ": a tenure with a larger token began ",
                                   operation->asked - tenure.later_begun_by, " us before")});
-        if (is_take(operation->kind) && operation->contender != tenure.contender)
+        // A crash takes back the token of a grant that was never committed.
+        if (is_take(operation->kind) && operation->contender != tenure.contender &&
+            fates.of(*operation).effect == Effect::sure)
             found.push_back({Promise::tokens_rise,
                              text(told(*operation), " was given to ", tenure.contender, ", too")});
     }
+}
+
+// When the first tenure with a larger token was decided on; not by the transaction itself, which
+// is not kept out by its own fence, and commits both at once.
+Usec later_decided_by(const Operation &fence, Tenures &tenures) {
+    Usec by = never;
+    for (const Tenure &tenure : tenures.all()) {
+        const Operation *grant = tenure.grant;
+        const bool own = grant != nullptr && grant->contender == fence.contender &&
+                         grant->transaction == fence.transaction;
+        if (tenure.token > fence.token && !own)
+            by = std::min(by, tenure.decided_by);
+    }
+    return by;
 }
 
 void check_fences(const Operations &operations, const Fates &fates, Tenures &tenures,
@@ -52,7 +69,7 @@ void check_fences(const Operations &operations, const Fates &fates, Tenures &ten
         const Fate fate = fates.of(*operation);
         if (fate.effect != Effect::sure)
             continue;
-        const Usec later = tenures.of(operation->token).later_decided_by;
+        const Usec later = later_decided_by(*operation, tenures);
         if (fate.commit_asked > later)
             found.push_back(
                 {Promise::fence_holds, text(told(*operation), ": its COMMIT was asked for ",
@@ -87,7 +104,9 @@ void check_watchers(const Operations &operations, const ServerClock &clock, Tenu
             continue;
         const Span when{operation->asked, operation->answered};
         for (const Tenure &tenure : tenures.all())
-            if (held_throughout(tenure, when, clock, tenures))
+            // Its own block sees what it did to its tenure, and has not committed.
+            if ((operation->transaction == 0 || operation->contender != tenure.contender) &&
+                held_throughout(tenure, when, clock, tenures))
                 found.push_back(
                     {Promise::holder_is_told_so,
                      text(told(*operation), ": nobody, but token ", tenure.token, " lasts")});
@@ -138,7 +157,7 @@ void check_lease(const History &history, const Fates &fates, int lease, Violatio
     const Operations operations = operations_on(history, lease);
     const ServerClock clock(history.shifts);
     Tenures tenures(fates, operations);
-    check_sights(operations, tenures, found);
+    check_sights(operations, fates, tenures, found);
     check_fences(operations, fates, tenures, found);
 
     for (auto from = operations.begin(); from != operations.end();) {

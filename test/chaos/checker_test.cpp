@@ -218,6 +218,19 @@ BOOST_AUTO_TEST_CASE(finds_a_watcher_that_sees_no_holder) {
     Story broken = story; // before the watch, and after what made it sure
     broken.add(9, Kind::broken, 105, Outcome::unknown, 0).answered = 106 * millisecond;
     broken.expect({});
+    Story own = story; // its block has made it shorter, for itself
+    own.history.operations[watch].contender = 1;
+    own.history.operations[watch].transaction = 1;
+    own.expect({});
+    own.history.operations[watch].transaction = 0;
+    own.expect({{Promise::holder_is_told_so, 1}});
+    // An extension that came to nothing does not reach back before it was asked for.
+    Story later = story;
+    later.block = 1;
+    later.yes(1, Kind::renewed, 120, 10, 100);
+    later.commit(1, 122, Outcome::no);
+    later.shift(118, 1);
+    later.expect({{Promise::holder_is_told_so, 1}});
     story.history.operations[watch].answered = 210 * millisecond;
     story.expect({});
     story.history.operations[watch].asked = 99 * millisecond;
@@ -234,6 +247,14 @@ BOOST_AUTO_TEST_CASE(finds_a_grant_while_the_lease_is_kept_from_all) {
     story.expect({{Promise::kept_free, 1}});
     story.yes(9, Kind::broken, 299, 0);
     story.expect({});
+
+    // It is kept from when it was acquired: by a call whose answer got lost, perhaps.
+    Story lost;
+    lost.add(1, Kind::acquired, 50, Outcome::unknown, 0, 100);
+    lost.yes(1, Kind::tried, 100, 10, 100);
+    lost.yes(1, Kind::released, 110, 10, 202);
+    lost.yes(2, Kind::acquired, 300, 20, 100);
+    lost.expect({});
 }
 
 BOOST_AUTO_TEST_CASE(finds_tokens_that_do_not_rise) {
@@ -242,6 +263,15 @@ BOOST_AUTO_TEST_CASE(finds_tokens_that_do_not_rise) {
     story.expect({{Promise::tokens_rise, 1}});
     story.history.operations.back().token = 10;
     story.expect({{Promise::tokens_rise, 1}});
+    // A grant that a crash took back, before it was committed.
+    story.history.operations.front().transaction = 1;
+    story.block = 1;
+    story.commit(1, 102, Outcome::unknown);
+    story.expect({});
+    story.history.writes = {{0, 1, 10, 2, 3, 0}};
+    story.yes(2, Kind::wrote, 310, 10);
+    story.history.operations.back().id = 3;
+    story.expect({});
 }
 
 BOOST_AUTO_TEST_CASE(knows_that_a_wait_ended_after_the_last_sight_of_the_tenure_before) {
@@ -268,6 +298,17 @@ BOOST_AUTO_TEST_CASE(finds_a_fence_that_did_not_hold) {
     story.history.operations.back().undone = false;
     story.history.transactions.back().outcome = Outcome::no;
     story.expect({});
+
+    // What ran out is granted anew to the transaction itself, which commits both at once.
+    Story again;
+    again.yes(1, Kind::tried, 100, 10, 100);
+    again.block = 1;
+    again.yes(1, Kind::fenced, 150, 10);
+    again.yes(1, Kind::acquired, 300, 20, 100);
+    again.commit(1, 310);
+    again.expect({});
+    again.yes(2, Kind::acquired, 305, 30, 100);
+    again.expect({{Promise::fence_holds, 1}, {Promise::one_holder, 1}});
 }
 
 // Two tenures, two writes each.

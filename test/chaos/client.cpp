@@ -7,8 +7,6 @@ namespace chaos {
 
 namespace {
 
-const std::vector<std::string> levels = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
-
 class Client {
 public:
     Client(const Plan &plan, Shared &shared, const Teller &teller, int life)
@@ -61,10 +59,16 @@ private:
     }
 
     void live_dangerously() {
-        if (plan_.duels)
-            duel(lease());
-        else
+        switch (plan_.habit) {
+        case Habit::everything:
             live_at_random();
+            break;
+        case Habit::duel:
+            duel(lease());
+            break;
+        case Habit::renew:
+            renew_on_and_on(lease());
+        }
         think(5 * millisecond);
     }
 
@@ -73,6 +77,12 @@ private:
             open_grant(which);
         else
             write_block(which);
+    }
+
+    void renew_on_and_on(int which) {
+        bool holds = caller_.try_lease(which, plan_.longest_ttl) == Outcome::yes;
+        for (int renewals = 0; holds && renewals < 500; renewals++)
+            holds = caller_.renew(which, plan_.longest_ttl, true) == Outcome::yes;
     }
 
     void live_at_random() {
@@ -123,7 +133,7 @@ private:
     }
 
     void write_block(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         if (write(which))
             caller_.commit();
@@ -142,7 +152,7 @@ private:
 
     // Keeps others out until its block ends, whatever the ttl says.
     void open_grant(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         const bool granted = caller_.try_lease(which, ttl()) == Outcome::yes;
         if (granted)
@@ -154,7 +164,7 @@ private:
     }
 
     void losing_block(int which) {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         if (caller_.try_lease(which, ttl()) == Outcome::no)
             caller_.check_leftovers();
@@ -162,7 +172,7 @@ private:
     }
 
     void block() {
-        if (!caller_.begin(dice_.one_of(levels)))
+        if (!caller_.begin())
             return;
         bool stands = true;
         for (int calls = static_cast<int>(dice_.between(1, 4)); calls > 0 && stands; calls--) {

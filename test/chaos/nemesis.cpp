@@ -106,11 +106,12 @@ void maintain(Haunt &haunt) {
     haunt.run(session, statement, statement.substr(0, statement.find(" dist_lock")));
 }
 
-// Every change of a row leads to another place then, and to new entries in all indexes.
+// Every change of a row leads to another place then, and to new entries in all indexes. (An index
+// of its own: two sessions that make the same one at once can meet an error.)
 void move(Haunt &haunt) {
     haunt.pause(0, 500 * millisecond);
     Session session = own_session();
-    haunt.run(session, "CREATE INDEX IF NOT EXISTS dist_lock_expiry ON dist_lock (expiry)");
+    haunt.run(session, "CREATE INDEX IF NOT EXISTS dist_lock_moves ON dist_lock (expiry)");
     haunt.run(session, "VACUUM dist_lock", "vacuumed while rows move");
 }
 
@@ -175,6 +176,32 @@ void lock_rows(Haunt &haunt) {
     haunt.run(session, haunt.dice.one_in(2) ? "COMMIT" : "ROLLBACK");
 }
 
+// A second time is old enough: their clients end them sooner.
+void end_prepared(Haunt &haunt) {
+    static std::set<std::string> seen;
+    sleep_for(500 * millisecond);
+    Session session = own_session();
+    std::set<std::string> there;
+    for (const auto &row : session.must("SELECT gid FROM pg_prepared_xacts").rows) {
+        const std::string &gid = *row[0];
+        there.insert(gid);
+        if (seen.count(gid) != 0)
+            haunt.run(session,
+                      text(haunt.dice.one_in(2) ? "COMMIT" : "ROLLBACK", " PREPARED '", gid, "'"),
+                      "prepared transaction ended by somebody else");
+    }
+    seen = there;
+}
+
+// It may find the server away, or the chaos over.
+void attempt(Nemesis nemesis, Haunt &haunt) {
+    try {
+        nemesis(haunt);
+    } catch (const std::runtime_error &) {
+        sleep_for(100 * millisecond);
+    }
+}
+
 } // namespace
 
 void Haunt::pause(Usec low, Usec high) {
@@ -196,23 +223,6 @@ bool Haunt::run(Session &session, const std::string &sql, const std::string &fau
     return answer.ok();
 }
 
-// A second time is old enough: their clients end them sooner.
-void end_prepared(Haunt &haunt) {
-    static std::set<std::string> seen;
-    sleep_for(500 * millisecond);
-    Session session = own_session();
-    std::set<std::string> there;
-    for (const auto &row : session.must("SELECT gid FROM pg_prepared_xacts").rows) {
-        const std::string &gid = *row[0];
-        there.insert(gid);
-        if (seen.count(gid) != 0)
-            haunt.run(session,
-                      text(haunt.dice.one_in(2) ? "COMMIT" : "ROLLBACK", " PREPARED '", gid, "'"),
-                      "prepared transaction ended by somebody else");
-    }
-    seen = there;
-}
-
 const std::map<std::string, Nemesis> &nemeses() {
     static const std::map<std::string, Nemesis> all = {{"cancel", cancel},
                                                        {"terminate", terminate},
@@ -230,19 +240,18 @@ const std::map<std::string, Nemesis> &nemeses() {
     return all;
 }
 
-void be_nemesis(const std::string &name, Haunt &haunt) {
-    const Nemesis nemesis = name == "prepared" ? end_prepared : nemeses().at(name);
+void be_nemesis(Nemesis nemesis, Haunt &haunt) {
     for (;;) {
-        if (haunt.shared.phase != Phase::chaos && name != "prepared") {
+        if (haunt.shared.phase == Phase::chaos)
+            attempt(nemesis, haunt);
+        else
             sleep_for(20 * millisecond);
-            continue;
-        }
-        try {
-            nemesis(haunt);
-        } catch (const std::runtime_error &) {
-            sleep_for(100 * millisecond); // the server is away
-        }
     }
+}
+
+void be_heir(Haunt &haunt) {
+    for (;;)
+        attempt(end_prepared, haunt);
 }
 
 } // namespace chaos

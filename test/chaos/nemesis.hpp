@@ -1,6 +1,6 @@
 // What goes wrong, each in a process of its own, while the phase is chaos: it does one thing, tells
 // what it was, and does the next one a random time later. (Clients are stopped and killed by their
-// parent, see clients.hpp.)
+// parent, see cast.hpp.)
 #ifndef LEASE_CHAOS_NEMESIS_HPP
 #define LEASE_CHAOS_NEMESIS_HPP
 
@@ -30,13 +30,13 @@ struct Haunt {
 using Nemesis = void (*)(Haunt &);
 const std::map<std::string, Nemesis> &nemeses();
 
-[[noreturn]] void be_nemesis(const std::string &name, Haunt &haunt);
+[[noreturn]] void be_nemesis(Nemesis nemesis, Haunt &haunt);
 
 // Connections that are cut and frozen: clients come to a socket in $PGHOST/relay.
 void relay(Haunt &haunt);
 
-// Ends what clients left prepared, for good or not.
-void end_prepared(Haunt &haunt);
+// Ends what clients leave prepared, for good or not; when the chaos is over, too.
+[[noreturn]] void be_heir(Haunt &haunt);
 
 } // namespace chaos
 

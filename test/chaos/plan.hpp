@@ -11,6 +11,13 @@
 
 namespace chaos {
 
+// What clients do while things go wrong.
+enum class Habit {
+    everything,
+    duel,  // they take a lease in a block, or write with what they once had
+    renew, // who got a lease renews it, again and again
+};
+
 struct Plan {
     std::uint64_t seed = 1;
     int clients = 8;
@@ -21,10 +28,10 @@ struct Plan {
     Usec healing = 20 * second; // that every lease is granted again within; 0: nobody looks
     Usec shortest_ttl = 30 * millisecond;
     Usec longest_ttl = 400 * millisecond;
-    std::set<std::string> nemeses; // by their names
-    int haste = 1;                 // how much faster than usually they strike
-    int watchers = 0;              // clients that only watch, each time over a new connection
-    bool duels = false; // the others only take it in a block, and write with what they once had
+    std::set<std::string> nemeses;   // by their names
+    int haste = 1;                   // how much faster than usually they strike
+    int watchers = 0;                // clients that only watch, each time over a new connection
+    Habit habit = Habit::everything; // of the other clients
 };
 
 // A stream of numbers of its own for each part of a run.

@@ -79,11 +79,13 @@ std::string Report::in_words() const {
              " grants, ", takeovers_, " takeovers, ", writes_, " fenced writes; no grant for ",
              longest_pause_ / millisecond, " ms at the most\n", "  in peace: p99 of ",
              tries_.size(), " tries ", percentile(tries_, 99), " us, median of ",
-             hand_overs_.size(), " hand-overs ", percentile(hand_overs_, 50), " us\n  faults:");
-    for (const auto &[name, count] : faults_)
-        words += text(" ", name, " ", count, ",");
-    words.back() = '\n';
-    words += text("  violations: ", violations_, "\n");
+             hand_overs_.size(), " hand-overs ", percentile(hand_overs_, 50), " us\n  faults: ");
+    const char *separator = "";
+    for (const auto &[name, count] : faults_) {
+        words += text(separator, name, " ", count);
+        separator = ", ";
+    }
+    words += text(faults_.empty() ? "none" : "", "\n  violations: ", violations_, "\n");
     for (const auto &[promise, count] : broken_)
         words += text("    ", name_of(promise), ": ", count, "\n");
     return words;

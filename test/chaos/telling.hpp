@@ -51,6 +51,7 @@ public:
     int client() const { return client_; }
     void fault(const std::string &name) const { tell(Message::fault(name)); }
 
+private:
     int pipe_;
     int client_;
 };

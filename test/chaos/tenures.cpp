@@ -67,7 +67,7 @@ void Tenures::note(const Operation &operation, const Fate &fate) {
     }
     if (!is_take(operation.kind))
         return;
-    if (tenure.contender == 0)
+    if (tenure.contender == 0 || (fate.effect == Effect::sure && tenure.grant == nullptr))
         tenure.contender = operation.contender;
     // The first that was told this token; extensions come later.
     if (fate.effect == Effect::sure &&
@@ -82,7 +82,6 @@ void Tenures::look_around() {
     for (std::size_t i = tenures_.size(); i > 1; i--) {
         const Tenure &later = tenures_[i - 1];
         tenures_[i - 2].later_begun_by = std::min(later.later_begun_by, later.begun_by);
-        tenures_[i - 2].later_decided_by = std::min(later.later_decided_by, later.decided_by);
     }
 }
 

@@ -53,7 +53,6 @@ struct Tenure {
     Guarantee kept{}; // after its release, nobody gets the lease
     // Of the tenures with smaller tokens, and of those with larger ones:
     Usec earlier_seen = 0;
-    Usec later_decided_by = never;
     Usec later_begun_by = never;
 };
 

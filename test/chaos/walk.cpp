@@ -63,6 +63,7 @@ void Walk::begin(const Operation &operation) {
     const bool granted = tenures_.of(token_).grant == &operation;
     possible_ = granted ? 0 : never;
     attached_ = attached_ && !granted;
+    grant_is_known_ = granted && !unclear_take_;
 }
 
 // When it was done, as far as that is known: a grant came later than the last sight of an earlier
@@ -86,10 +87,12 @@ void Walk::extend(const Operation &operation, const Fate &fate) {
     else if (possible_ != never)
         possible_ = std::max(possible_, most);
 
-    if (effect == Effect::sure)
+    if (effect == Effect::sure) {
         next = {operation.asked, never, least, fate.by};
-    else // rolled back, perhaps, but its own transaction saw it
+    } else { // rolled back, perhaps, but its own transaction saw it
         next.until = std::min(next.until, least);
+        next.known_by = std::max(next.known_by, operation.asked);
+    }
     next.since = next.since == never ? never : operation.asked;
     if (next.since != never && !attached_ && !haunted_)
         sure_ = next;
@@ -101,7 +104,7 @@ void Walk::release(const Operation &operation, Effect effect) {
         return;
     released_ = operation.asked;
     Tenure &tenure = tenures_.of(operation.token);
-    if (operation.length < 0 || tenure.grant == nullptr)
+    if (operation.length < 0 || !grant_is_known_)
         return;
     const Span granted{tenure.grant->asked, tenure.grant->answered};
     tenure.kept = {operation.asked, never, clock_.least(granted) + operation.length};
@@ -134,6 +137,7 @@ void Walk::unclear(const Operation &operation, const Fate &fate) {
         return;
     end_guarantee(operation.asked);
     token_ = 0; // the next sight of it begins anew
+    unclear_take_ = unclear_take_ || is_take(operation.kind);
     attached_ = attached_ || operation.kind == Kind::attached;
     if (fate.effect == Effect::possible && operation.answered == never)
         haunted_ = true;

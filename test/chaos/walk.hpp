@@ -39,12 +39,14 @@ private:
     Tenures &tenures_;
     std::vector<Violation> &found_;
 
-    Token token_ = 0;       // that it saw last
-    Guarantee sure_{};      // of that tenure; `since` is never: none
-    Usec possible_ = 0;     // it may last until then, on the server's clock
-    Usec released_ = 0;     // it was released later than this, for sure; 0: not
-    bool attached_ = false; // perhaps: then the server renews and releases it
-    bool haunted_ = false;  // a call whose answer got lost may still be done at any time
+    Token token_ = 0;             // that it saw last
+    Guarantee sure_{};            // of that tenure; `since` is never: none
+    Usec possible_ = 0;           // it may last until then, on the server's clock
+    Usec released_ = 0;           // it was released later than this, for sure; 0: not
+    bool unclear_take_ = false;   // one may have made any tenure that comes to light later
+    bool grant_is_known_ = false; // of that tenure: when it was acquired
+    bool attached_ = false;       // perhaps: then the server renews and releases it
+    bool haunted_ = false;        // a call whose answer got lost may still be done at any time
 };
 
 } // namespace chaos

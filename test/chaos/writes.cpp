@@ -3,6 +3,7 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace chaos {
@@ -28,15 +29,13 @@ std::vector<Write> writes_of(const History &history, int lease) {
 
 void check_owners(const History &history, int lease, const std::vector<Write> &writes,
                   Violations &found) {
-    std::map<Token, int> owners;
+    std::set<std::pair<Token, int>> owners;
     for (const Operation &operation : history.operations)
         if (operation.lease == lease && saw_live(operation) && is_take(operation.kind))
             owners.emplace(operation.token, operation.contender);
-    for (const Write &write : writes) {
-        const auto owner = owners.find(write.token);
-        if (owner == owners.end() || owner->second != write.contender)
+    for (const Write &write : writes)
+        if (owners.count({write.token, write.contender}) == 0)
             found.push_back({Promise::own_token, text(told(write), ", which was not its own")});
-    }
 }
 
 // Each is compared with what came before it.
