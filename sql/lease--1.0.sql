@@ -49,7 +49,8 @@ REVOKE ALL ON TABLE dist_lock FROM PUBLIC;
 REVOKE ALL ON TYPE dist_lock FROM PUBLIC;
 -- That is noted as a right that the extension gave, and pg_dump, which knows no rights of row types,
 -- would warn of the note each time. What leaves an extension loses its notes; from PostgreSQL 17 on
--- row types are in it, before they are not.
+-- row types are in it, before they are not. (There the table leaves the extension only with its
+-- row type: who wants that by hand begins with ALTER EXTENSION lease ADD TYPE dist_lock.)
 DO LANGUAGE plpgsql '
 BEGIN
     ALTER EXTENSION lease ADD TYPE dist_lock;
