@@ -99,14 +99,22 @@ void Caller::end_prepared(bool commit) {
 void Caller::check_leftovers() {
     const Answer answer = ask(
         // Without the one that says that the session lives, for what it once attached.
-        "SELECT concat(pg_current_xact_id_if_assigned(), string_agg(concat_ws(' ', locktype, mode, "
-        "relation::regclass, objid), ', ')) FROM pg_locks WHERE pid = pg_backend_pid() AND "
+        "SELECT pg_current_xact_id_if_assigned(), string_agg(concat_ws(' ', locktype, mode, "
+        "relation::regclass, objid), ', ') FROM pg_locks WHERE pid = pg_backend_pid() AND "
         "(locktype NOT IN ('virtualxid', 'relation') OR relation = 'dist_lock'::regclass) "
+        "AND transactionid IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid "
         "AND objsubid IS DISTINCT FROM 27655",
         {});
-    if (answer.ok() && !answer.value().empty())
-        teller_.tell(Message::Type::leftover, text("a losing try of contender ", contender_,
-                                                   " left, at ", now(), ": ", answer.value()));
+    if (!answer.ok())
+        return;
+    tell_left(Message::Type::id, answer.rows.at(0).at(0));
+    tell_left(Message::Type::leftover, answer.rows.at(0).at(1));
+}
+
+void Caller::tell_left(Message::Type type, const std::optional<std::string> &what) const {
+    if (what)
+        teller_.tell(type, text("a losing try of contender ", contender_, " left, at ", now(), ": ",
+                                *what));
 }
 
 } // namespace chaos

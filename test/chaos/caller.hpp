@@ -8,6 +8,7 @@
 #include "telling.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,7 @@ private:
     void end_transaction(Outcome outcome);
     const std::string &some_level() const;
     std::string gid() const;
+    void tell_left(Message::Type type, const std::optional<std::string> &what) const;
     void surprise(const Answer &answer, const std::string &sql) const;
 
     const Plan &plan_;

@@ -392,4 +392,17 @@ BOOST_AUTO_TEST_CASE(finds_errors_and_leftovers) {
     story.expect({{Promise::nothing_surprising, 1}, {Promise::losing_is_free, 1}});
 }
 
+BOOST_AUTO_TEST_CASE(forgives_a_transaction_id_of_a_lost_race_but_not_of_many) {
+    Story story = two_tenures();
+    story.history.ids = {"an id"};
+    story.expect({});
+    story.history.ids.emplace_back("one more");
+    story.expect({{Promise::losing_is_free, 2}});
+    for (int i = 0; i < 1000; i++)
+        story.add(3, Kind::tried, 110, Outcome::no, 0);
+    story.expect({});
+    story.history.leftovers = {"a lock"};
+    story.expect({{Promise::losing_is_free, 1}});
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -72,7 +72,8 @@ struct History {
     std::vector<Shift> shifts;          // of the server's clock
     std::vector<Span> crashes;          // of the server, some time within these
     std::vector<std::string> surprises; // errors that no client should meet
-    std::vector<std::string> leftovers; // what losing tries left behind
+    std::vector<std::string> leftovers; // locks that losing tries left behind
+    std::vector<std::string> ids;       // losing tries that took a transaction ID
     Span calm{0, 0};                    // when nothing went wrong yet
     Span healing{0, 0};                 // when nothing went wrong any more
 };

@@ -46,6 +46,9 @@ public:
         case Message::Type::leftover:
             history.leftovers.emplace_back(message.text);
             break;
+        case Message::Type::id:
+            history.ids.emplace_back(message.text);
+            break;
         }
     }
 

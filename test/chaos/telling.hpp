@@ -27,7 +27,7 @@ struct Shared {
 
 // The last one about an operation or transaction is what holds. Written in one piece.
 struct Message {
-    enum class Type : int { operation, transaction, shift, crash, fault, surprise, leftover };
+    enum class Type : int { operation, transaction, shift, crash, fault, surprise, leftover, id };
     Type type = Type::fault;
     int client = -1; // -1: a nemesis
     Operation operation{};
