@@ -113,8 +113,8 @@ void Caller::check_leftovers() {
 
 void Caller::tell_left(Message::Type type, const std::optional<std::string> &what) const {
     if (what)
-        teller_.tell(type, text("a losing try of contender ", contender_, " left, at ", now(), ": ",
-                                *what));
+        teller_.tell(
+            type, text("a losing try of contender ", contender_, " left, at ", now(), ": ", *what));
 }
 
 } // namespace chaos
