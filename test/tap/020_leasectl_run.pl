@@ -197,9 +197,10 @@ sql(q{SELECT lease_break('broken'), lease_try('broken', 'other', '1 hour')});
 is($victim->status, 76, 'a broken lease: the command is ended, status 76');
 like($victim->err, qr/lost the lease "broken"/, 'with a word');
 is(sql(q{SELECT owner FROM leases WHERE name = 'broken'}), 'other', 'the lease of the other is left alone');
-$victim = Lease::Ctl::start($node, 'run', 'late', '--ttl', '1h', 'sleep', '0.5');
+$victim = Lease::Ctl::start($node, 'run', 'late', '--ttl', '1h', 'sh', '-c', "until [ -e '$dir/late' ]; do sleep 0.02; done");
 $node->poll_query_until('postgres', "SELECT state = 'held' FROM $schema.leases WHERE name = 'late'");
 sql(q{SELECT lease_break('late')});
+append_to_file("$dir/late", '');
 is($victim->status, 76, 'lost, and noticed at the end only: status 76');
 like($victim->err, qr/warning: lease "late" .*lost before the command ended/s, 'with the reason that the server gives');
 
