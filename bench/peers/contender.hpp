@@ -26,6 +26,7 @@ public:
 };
 
 // The owner is a text of its own for each client. nullptr: not one of this file's contenders.
+std::unique_ptr<Taker> postgres_taker(const std::string &contender, const std::string &owner);
 std::unique_ptr<Taker> redis_taker(const std::string &contender, const std::string &owner);
 std::unique_ptr<Taker> etcd_taker(const std::string &contender, const std::string &owner);
 std::unique_ptr<Waiter> postgres_waiter(const std::string &contender, const std::string &owner);

@@ -16,7 +16,7 @@ array heading = ["Tries for a held lock, per second", \
     "Acquire + release by one client, microseconds", \
     "Renewals by one client, per second", \
     "A try for a random held lock, microseconds"]
-array contenders = ["lease select_1 advisory_lock shedlock for_update upsert redis redis_pipelined etcd etcd_looking", \
+array contenders = ["lease lease_function_call select_1 advisory_lock shedlock for_update upsert redis redis_threads redis_pipelined etcd etcd_looking", \
     "lease durable_commit shedlock heartbeat redis redis_always etcd", \
     "lease advisory_lock for_update redis etcd", \
     "lease shedlock heartbeat", \
@@ -25,8 +25,8 @@ array contenders = ["lease select_1 advisory_lock shedlock for_update upsert red
 
 # A contender has one colour in all curves.
 array colours = ["#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#ff7f0e", "#17becf", \
-    "#bcbd22"]
-order = "lease|lease_renew_all select_1|durable_commit|lease_renew advisory_lock shedlock for_update redis redis_pipelined|redis_always etcd etcd_looking heartbeat|upsert"
+    "#bcbd22", "#ff9896", "#c7c7c7"]
+order = "lease|lease_renew_all select_1|durable_commit|lease_renew advisory_lock shedlock for_update redis redis_pipelined|redis_always etcd etcd_looking heartbeat|upsert lease_function_call redis_threads"
 among(list, name) = strstrt("|".list."|", "|".name."|") > 0
 place(name) = sum [k=1:words(order)] (among(word(order, k), name) ? k : 0)
 colour(name) = colours[place(name) + (place(name) == 0)] # of a loop with no steps one is looked at
