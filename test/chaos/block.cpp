@@ -102,7 +102,7 @@ void Caller::check_leftovers() {
         "SELECT pg_current_xact_id_if_assigned(), string_agg(concat_ws(' ', locktype, mode, "
         "relation::regclass, objid), ', ') FROM pg_locks WHERE pid = pg_backend_pid() AND "
         "(locktype NOT IN ('virtualxid', 'relation') OR relation = 'dist_lock'::regclass) "
-        "AND transactionid IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid "
+        "AND (transactionid = pg_current_xact_id_if_assigned()::xid) IS NOT TRUE "
         "AND objsubid IS DISTINCT FROM 27655",
         {});
     if (!answer.ok())
