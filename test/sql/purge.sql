@@ -62,15 +62,13 @@ SELECT grants, takeovers FROM dist_lock WHERE name = 'job';
 
 -- Fifty thousand, on default settings, in one call; the live, cooling and young ones stay.
 DELETE FROM dist_lock;
-SELECT clock_timestamp() AS began \gset
 INSERT INTO dist_lock (name, token, owner, expiry)
 SELECT 'n' || i, i, CASE WHEN i % 2 = 0 THEN 'a' END, CASE i % 1000 WHEN 0 THEN now() + interval '1 h' WHEN 1 THEN now() + interval '1 h' WHEN 2 THEN now() - interval '10 min' ELSE now() - interval '2 h' END
   FROM generate_series(1, 50150) i;
 SHOW max_locks_per_transaction;
--- Beside the INSERT, for whom the machine is as slow.
-SELECT clock_timestamp() - :'began' AS inserting, clock_timestamp() AS began \gset
+SELECT clock_timestamp() AS began \gset
 SELECT lease_purge('1 h');
-SELECT clock_timestamp() - :'began' < greatest('15 s', 30 * :'inserting'::interval) AS in_time;
+SELECT clock_timestamp() - :'began' < '15 s' AS in_time;
 SELECT count(*), count(*) FILTER (WHERE expiry > now()) AS kept FROM dist_lock;
 SELECT lease_purge('1 h') AS nothing_more;
 SELECT lease_token('n1000', 'a'), lease_renew('n2000', 'a', '1 h'), lease_try('n1001', 'b', '1 h') AS cooling, lease_try('n3', 'b', '1 h') AS gone, lease_try('n2', 'b', '1 h') AS expired;
