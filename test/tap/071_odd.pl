@@ -39,10 +39,9 @@ sub memory
 {
 	my ($session) = @_;
 	# What bounds the odd statements does not bound this one.
-	$session->must('BEGIN');
-	$session->must('SET LOCAL statement_timeout = 0');
+	$session->must('SET statement_timeout = 0');
 	my $top = $session->must(q{SELECT total_bytes / 1024 FROM pg_backend_memory_contexts WHERE name = 'TopMemoryContext'});
-	$session->must('COMMIT');
+	$session->must('RESET statement_timeout');
 	my ($kb) = slurp_file("/proc/$session->{pid}/status") =~ /^RssAnon:\s+(\d+)/m;
 	return ($kb, $top);
 }
