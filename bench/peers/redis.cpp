@@ -84,7 +84,7 @@ private:
 } // namespace
 
 std::unique_ptr<Taker> redis_taker(const std::string &contender, const std::string &owner) {
-    if (contender == "redis" || contender == "redis_threads")
+    if (contender == "redis")
         return std::make_unique<Redis>("REDIS_SOCKET", owner);
     if (contender == "redis_always")
         return std::make_unique<Redis>("REDIS_ALWAYS_SOCKET", owner);
